@@ -145,6 +145,7 @@ class ClusterConfig:
             machine.double_speed = self.machine.double_speed
             machine.fft_speed = self.machine.fft_speed
             machine.long_fft_speed = self.machine.long_fft_speed
+            machine.conv_speed = self.machine.conv_speed
             machine.transposed_speed = self.machine.transposed_speed
             machine.message_overhead = self.machine.message_overhead
             machine.call_overhead = self.machine.call_overhead

@@ -54,6 +54,7 @@ TEST_F(Calibration, GivesAllRanksTheSameFiguresAndKeepsThem) {
       EXPECT_GT(machine.call_overhead, 0.0);
       EXPECT_NE(machine.fft_speed, Machine{}.fft_speed);
       EXPECT_NE(machine.long_fft_speed, Machine{}.long_fft_speed);
+      EXPECT_NE(machine.conv_speed, Machine{}.conv_speed);
       EXPECT_NE(machine.transposed_speed, Machine{}.transposed_speed);
       ASSERT_NE(comm->figures(Figures::kParts), nullptr);
       EXPECT_EQ(to_text(*comm->figures(Figures::kParts)), to_text(machine));

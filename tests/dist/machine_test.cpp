@@ -256,7 +256,8 @@ TEST(TwoLevels, FiguresAreReadBack) {
         "v2 1 1 1 1 1 1 1 1 1 1 x 1", "v3 1 1 1 1 1 1 1 1 1 1 0 1",
         "v3 1 1 1 1 1 1 1 1 1 1 1 0 1 0 1", "v4 1 1 1 1 1 1 1 1 1 1 1 1 1 -1 0 1",
         "v4 1 1 1 1 1 1 1 1 1 1 1 1 1 nan 0 1", "v4 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1",
-        "v5 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1.1 0 1", "v5 1 1 1 1 1 1 1 1 1 1 1 1 1 0 -1 0 1"}) {
+        "v5 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1.1 0 1", "v5 1 1 1 1 1 1 1 1 1 1 1 1 1 0 -1 0 1",
+        "v6 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1 0 1", "v6 1 1 1 1 1 1 1 1 1 1 1 1 1 0 0 1 0 1"}) {
     EXPECT_FALSE(machine_from(wrong)) << wrong;
   }
 }
@@ -266,6 +267,7 @@ TEST(Machine, TransformsOfLongLinesAreSlower) {
   machine.fft_speed = 0.64;
   machine.long_fft_speed = 0.02;
   machine.transposed_speed = 1.0 / 3.0;
+  machine.conv_speed = 0.4;
   EXPECT_DOUBLE_EQ(fft_efficiency(machine, 1), 0.64);
   EXPECT_DOUBLE_EQ(fft_efficiency(machine, 256 << 10), 0.64);
   EXPECT_NEAR(fft_efficiency(machine, 1 << 20), 0.16, 1e-12);  // half of it for each octave
@@ -276,10 +278,14 @@ TEST(Machine, TransformsOfLongLinesAreSlower) {
   EXPECT_EQ(read->fft_speed, 0.64);
   EXPECT_EQ(read->long_fft_speed, 0.02);
   EXPECT_EQ(read->transposed_speed, machine.transposed_speed);
+  EXPECT_EQ(read->conv_speed, 0.4);
   const std::optional<Machine> old = machine_from("v2 7 1 1 1 1 1 1 1 1 1 4 99");  // of before
   ASSERT_TRUE(old);
   EXPECT_EQ(old->ranks_per_host, 4);
   EXPECT_EQ(old->fft_speed, Machine{}.fft_speed);
+  const std::optional<Machine> later = machine_from("v5 7 1 1 1 1 1 1 1 1 1 1 1 1 0 1 0 99");
+  ASSERT_TRUE(later);
+  EXPECT_EQ(later->conv_speed, Machine{}.conv_speed);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/matmul/matmul.h"
+#include "cuop/ops/matmul/repeated_operand.h"
 #include "cuop/ops/matmul/split_product_internal.h"
 #include "tests/gpu/gpu_values.h"
 
@@ -124,6 +125,27 @@ TEST_F(GpuSplitProduct, ServesLargeMatmuls) {
       EXPECT_STREQ(watch.precision(), "bf16x6");
       expect_sums(c, a, b, cat(trans_a, trans_b));
     }
+  }
+}
+
+TEST_F(GpuSplitProduct, ARepeatedOperandIsSplitOnce) {
+  const Tensor matrix = noise({1100, 1300}, 1);
+  for (const int side : {0, 1}) {
+    const RepeatedOperand repeated(matrix, side, 1100, 1200);
+    for (const int64_t length : {1200, 37}) {
+      const Tensor other = side == 0 ? noise({1300, length}, 2) : noise({length, 1100}, 3);
+      const Tensor c =
+          full(side == 0 ? Shape{1100, length} : Shape{length, 1300}, NAN, kSingle, kGpu);
+      repeated.multiply(other, c);
+      expect_sums(c, side == 0 ? matrix : other, side == 0 ? other : matrix, cat(side, length));
+    }
+    // Another dtype is multiplied as always.
+    const RepeatedOperand wide(cast(matrix, DType::kFloat64), side, 1100, 1200);
+    const Tensor other =
+        cast(side == 0 ? noise({1300, 20}, 2) : noise({20, 1100}, 3), DType::kFloat64);
+    const Tensor c = empty(side == 0 ? Shape{1100, 20} : Shape{20, 1300}, DType::kFloat64, kGpu);
+    wide.multiply(other, c);
+    expect_sums(c, side == 0 ? matrix : other, side == 0 ? other : matrix, "float64");
   }
 }
 

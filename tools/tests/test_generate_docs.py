@@ -1,5 +1,6 @@
 """Generated pages are what the code says."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -22,6 +23,14 @@ def test_every_variable_has_its_row():
         assert row["name"] in line
         assert row["what"] in line
         assert row["what"].endswith(".")
+
+
+def test_every_variable_of_the_struct_is_read():
+    """One that its list leaves out keeps its default, whatever the environment says."""
+    text = (generate_docs.ROOT / "src/cuop/core/env.h").read_text()
+    declared = re.findall(r'EnvField<[\w:]+> \w+\{\s*"(\w+)"', text)
+    assert len(declared) > 20
+    assert sorted(declared) == sorted(row["name"] for row in cuop.env_table())
 
 
 def test_an_old_page_is_noticed(tmp_path):

@@ -13,6 +13,7 @@ FIGURES = (
     "double_speed",
     "fft_speed",
     "long_fft_speed",
+    "conv_speed",
     "transposed_speed",
     "memory_bandwidth",
     "link_bandwidth",
@@ -30,9 +31,9 @@ FIGURES = (
 HOST_FIGURES = ("upload", "download", "duplex")
 _WHOLE = ("ranks_per_host", "memory")
 _PARTS = ("overlap", "duplex")
-#: Of the file: 1 knew no networks, 2 no transforms, 3 no calls, 4 nothing that overlaps; without one it is read
+#: Of the file: 1 knew no networks, 2 no transforms, 3 no calls, 4 nothing that overlaps, 5 no convolutions; without one it is read
 #: alike.
-_VERSIONS = (1, 2, 3, 4, 5)
+_VERSIONS = (1, 2, 3, 4, 5, 6)
 
 
 @dataclass(frozen=True)

@@ -160,6 +160,7 @@ struct Env {
     visit(cuda_cache_size);
     visit(cuda_allocator);
     visit(peer_memory);
+    visit(split_products);
     visit(peer_mapping);
     visit(stream_flags);
     visit(nccl);

@@ -22,7 +22,8 @@ std::string key_of(const std::string& text, const TileProblem& problem, const Ti
   const Box whole = whole_box(problem.output.shape);
   const Interval range{0, std::max<int64_t>(1, problem.summed)};
   key += cat("; ", problem.output, " of ", problem.element_bytes(), " bytes, ", problem.flops,
-             " flops, ", problem.efficiency, "; ", problem.summed, " summed");
+             " flops, ", problem.efficiency, problem.speed == nullptr ? "" : " measured", "; ",
+             problem.summed, " summed");
   for (const int dim : problem.cut_dims) key += cat(", cut ", dim);
   for (size_t i = 0; i < problem.inputs.size(); ++i) {
     key += cat("; ", problem.inputs[i]);

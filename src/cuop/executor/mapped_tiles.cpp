@@ -21,7 +21,7 @@ Tiling describe(const std::vector<Header>& inputs, const std::vector<std::string
   tiling.output = {mapping->shape, mapping->dtype};
   for (int dim = 0; dim < mapping->shape.ndim(); ++dim) tiling.cut_dims.push_back(dim);
   tiling.flops = mapping->flops_per_element * static_cast<double>(element_count(mapping->shape));
-  tiling.efficiency = mapping->efficiency;
+  tiling.speed = mapping->speed;
   tiling.computed = mapping->dtype;
   tiling.needed = [mapping](size_t i, const Box& output, Interval) {
     return mapping->needed(i, output);

@@ -133,8 +133,10 @@ class CutShare {
     const double mine =
         static_cast<double>(share_.box.size()) * static_cast<double>(share_.range.length());
     const double part = whole > 0 ? mine / whole : 0.0;
+    const double efficiency =
+        problem_.speed == nullptr ? problem_.efficiency : machine_.device.*problem_.speed;
     costs.compute =
-        dist::compute_seconds(machine_.device, problem_.flops * part / problem_.efficiency,
+        dist::compute_seconds(machine_.device, problem_.flops * part / efficiency,
                               saturated_sum(costs.uploaded, costs.downloaded), problem_.computed);
     // Each step but the first reads the sum and what is added to it, and writes the sum.
     const int64_t added = saturated(cuts.back() - 1, 3 * problem_.element_bytes());

@@ -36,7 +36,9 @@ struct TileProblem {
   int64_t summed = 1;         ///< length of the range that may be cut into steps; 1: one step
   int64_t state_bytes = 0;    ///< of what is kept for an element between steps; 0: the element
   double flops = 0;           ///< of all
-  double efficiency = 1;      ///< share of the flops of a matrix product that it reaches
+  /// The share of the flops of a matrix product that it reaches, or the figure that says it.
+  double efficiency = 1;
+  double dist::Machine::*speed = nullptr;
   DType computed = DType::kFloat32;  ///< the dtype of the arithmetic
 
   dist::Wire wire = {};             ///< in what form inputs travel to a GPU

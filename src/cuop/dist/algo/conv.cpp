@@ -154,7 +154,7 @@ Mapping map_conv(const ConvOptions& options, const std::vector<Placement>& input
     throw ShapeError(cat(name, ": bias has shape ", inputs[2].shape, ", needed is ", Shape{w[0]}));
   }
   mapping.may_chunk = true;
-  mapping.efficiency = 0.7;       // cuDNN's in float32 beside products, on H100s and H200s
+  mapping.speed = &Machine::conv_speed;
   mapping.skips_elements = true;  // between windows that are far apart
   const Geometry geometry{x, w, mapping.shape, options};
   mapping.needed = [geometry](size_t i, const Box& box) { return needed_box(geometry, i, box); };

@@ -56,26 +56,26 @@ DistTensor execute_product_in_chunks(const Plan& plan, ProductPath path, const D
   const int axis = static_cast<int>(chunked);
   const std::array given{&a, &b};
   std::array<std::vector<Box>, 2> owners, boxes;
-  std::array<Part, 2> places;
+  std::array<Part, 2> sources, places;
   std::vector<Tensor> shared;  // by the stages
   for (size_t i = 0; i < given.size(); ++i) {
     const DistTensor& operand = *given[i];
     owners[i] = operand.sharding().owner_boxes(operand.shape());
     boxes[i] = plan.inputs[i].sharding.owner_boxes(operand.shape());
-    places[i] = place_for(boxes[i][own], part_of(operand), c.dtype);
-    shared.insert(shared.end(), {operand.local(), places[i].local});
+    sources[i] = part_of(operand);
+    places[i] = place_for(boxes[i][own], sources[i], c.dtype);
+    place_own(comm.rank(), sources[i], owners[i], boxes[i], places[i]);
+    if (boxes[i] != owners[i]) sources[i].local = comm.readable_by_others(operand.local());
+    shared.insert(shared.end(), {sources[i].local, places[i].local});
   }
   const std::vector<Box> made = c.sharding.owner_boxes(c.shape);
   const MadeInChunks block(comm, made, wanted.sharding.owner_boxes(c.shape), c.dtype, device);
   for (const Tensor& tensor : block.tensors()) shared.push_back(tensor);
 
   const auto fetch_of = [&](size_t i, const std::vector<Box>& wanted_boxes) {
-    fetch_into(comm, part_of(*given[i]), owners[i], wanted_boxes, places[i], c.dtype,
+    fetch_into(comm, sources[i], owners[i], wanted_boxes, places[i], c.dtype,
                Travel{.is_relayed = is_relayed(plan, i), .is_own_placed = true});
   };
-  for (size_t i = 0; i < given.size(); ++i) {
-    place_own(comm.rank(), part_of(*given[i]), owners[i], boxes[i], places[i]);
-  }
   fetch_of(1 - chunked, boxes[1 - chunked]);
   // Of columns of B each chunk is multiplied by all of A, which is taken apart once.
   std::optional<SparseMatrix> apart;

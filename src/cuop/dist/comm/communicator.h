@@ -195,6 +195,9 @@ class Communicator {
   /// are of `mapped_from` bytes or more; shorter ones go through page-locked host memory, which
   /// takes less time.
   virtual bool maps_gpu_memory() const { return false; }
+  /// The tensor, or a copy where others cannot read its memory: exchanges that send a part of it
+  /// each would copy their parts, beside whatever the GPU does then.
+  virtual Tensor readable_by_others(const Tensor& tensor) const { return tensor; }
   /// The same on all ranks.
   void set_mapped_from(int64_t bytes) { mapped_from_ = bytes; }
   /// Whether every rank has a GPU that it can use. Collective when it is asked for the first time.

@@ -56,6 +56,8 @@ class Fabric : NonCopyable {
 
   /// For other calls of the communicator: tells peers what memory is gone and lets go of theirs.
   void tidy();
+  /// The tensor, or a copy of it that others can map.
+  Tensor readable(const Tensor& tensor) const;
 
  private:
   struct Peer {
@@ -99,7 +101,6 @@ class Fabric : NonCopyable {
   void take_notes(Exchange& x, Side& from, Stream stream);
   void land(Exchange& x, const Side& from, Stream stream) const;
   void pull(const Tensor& to, const Tensor& from, Stream stream) const;
-  Tensor readable(const Tensor& tensor) const;
   static bool is_idle(Stream stream);
   void wait_for(Exchange& x, Stream stream) const;
 

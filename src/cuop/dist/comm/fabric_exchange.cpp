@@ -96,7 +96,6 @@ struct Fabric::Side {
   std::vector<Tensor> linked;           ///< by NCCL: without gaps on the fabric's device
 };
 
-/// The tensor, or a copy of it that others can map.
 Tensor Fabric::readable(const Tensor& tensor) const {
   if (fabric::Exports::can_describe(tensor)) return tensor;
   const memory::ResourceScope scope(backend::cuda::cuda_memory(device_));

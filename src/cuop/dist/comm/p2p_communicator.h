@@ -59,6 +59,7 @@ class P2pCommunicator final : public Communicator {
   bool exchanges_tensors(Stream stream) override;
   std::string exchange_ways() const override;
   bool maps_gpu_memory() const override;
+  Tensor readable_by_others(const Tensor& tensor) const override;
   std::vector<RankHealth> health() const override { return watch_->health(); }
   std::shared_ptr<Communicator> shrink() override;
 

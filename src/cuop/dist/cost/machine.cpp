@@ -1,6 +1,7 @@
 #include "cuop/dist/cost/machine.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <span>
 #include <sstream>
@@ -20,10 +21,10 @@ constexpr Figure kNetworkFigures[] = {&Machine::network_bandwidth, &Machine::net
 constexpr Figure kTransformFigures[] = {&Machine::fft_speed, &Machine::long_fft_speed,
                                         &Machine::transposed_speed};
 
-/// In front of a text that tells of networks, of one that tells of transforms too, of calls, and of
-/// what overlaps.
+/// In front of a text that tells of networks, of one that tells of transforms too, of calls, of
+/// what overlaps, and of convolutions.
 constexpr std::string_view kWithNetwork = "v2 ", kWithTransforms = "v3 ", kWithCalls = "v4 ",
-                           kWithOverlap = "v5 ";
+                           kWithOverlap = "v5 ", kWithConvolutions = "v6 ";
 
 bool is_half(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
 
@@ -111,17 +112,19 @@ double compute_seconds(const Machine& machine, double flops, int64_t bytes, DTyp
 std::string to_text(const Machine& machine) {
   std::ostringstream out;
   out.precision(17);
-  out << kWithOverlap;
+  out << kWithConvolutions;
   for (const Figure figure : kHostFigures) out << machine.*figure << ' ';
   for (const Figure figure : kNetworkFigures) out << machine.*figure << ' ';
   for (const Figure figure : kTransformFigures) out << machine.*figure << ' ';
+  out << machine.conv_speed << ' ';
   out << machine.call_overhead << ' ' << machine.overlap << ' ' << machine.ranks_per_host << ' '
       << machine.memory;
   return out.str();
 }
 
 std::optional<Machine> machine_from(const std::string& text) {
-  const bool has_overlap = text.starts_with(kWithOverlap);
+  const bool has_convolutions = text.starts_with(kWithConvolutions);
+  const bool has_overlap = has_convolutions || text.starts_with(kWithOverlap);
   const bool has_calls = has_overlap || text.starts_with(kWithCalls);
   const bool has_transforms = has_calls || text.starts_with(kWithTransforms);
   const bool has_network = has_transforms || text.starts_with(kWithNetwork);
@@ -138,6 +141,7 @@ std::optional<Machine> machine_from(const std::string& text) {
   if (has_network) {
     read(kNetworkFigures);
     if (has_transforms) read(kTransformFigures);
+    if (has_convolutions) read(std::array{&Machine::conv_speed});
     if (has_calls) in >> machine.call_overhead;
     if (has_overlap) in >> machine.overlap;
     in >> machine.ranks_per_host;

@@ -19,6 +19,7 @@ struct Machine {
   /// those of products in their dtype; what lies between is in fft_efficiency.
   double fft_speed = 0.4;
   double long_fft_speed = 0.1;
+  double conv_speed = 0.7;         ///< of convolutions of images, in the same parts
   double transposed_speed = 0.4;   ///< of copies of rows to columns, in parts of memory_bandwidth
   double memory_bandwidth = 1e10;  ///< bytes a second that one rank reads or writes
   double link_bandwidth = 4e9;     ///< bytes a second that one rank sends or receives

@@ -15,6 +15,7 @@
 #include "cuop/core/trace.h"
 #include "cuop/dist/agree.h"
 #include "cuop/dist/exec/rank_machine.h"
+#include "cuop/ops/conv/conv.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
@@ -75,6 +76,19 @@ double fft_flops(Device device, int64_t length) {
                out = empty(x.shape(), x.dtype(), device);
   const double seconds = usual_seconds(device, [&] { fft(x, {}, -1, FftNorm::kBackward, &out); });
   return 5.0 * static_cast<double>(count) * std::log2(static_cast<double>(length)) / seconds;
+}
+
+/// Of convolutions of 3 x 3 cells and 64 channels, as in the middle of image networks.
+double conv_flops(Device device) {
+  constexpr int64_t kChannels = 64, kSide = 56, kWindow = 3;
+  const int64_t images = device.is_cpu() ? 1 : 64;
+  const Tensor x = noise({images, kChannels, kSide, kSide}, DType::kFloat32, device),
+               w = noise({kChannels, kChannels, kWindow, kWindow}, DType::kFloat32, device),
+               y = empty(x.shape(), x.dtype(), device);
+  ConvOptions options;
+  options.padding = {1};
+  const double seconds = usual_seconds(device, [&] { conv2d(x, w, nullptr, options, &y); });
+  return 2.0 * static_cast<double>(y.size() * kChannels * kWindow * kWindow) / seconds;
 }
 
 /// Of an addition whose operands no cache holds.
@@ -172,6 +186,7 @@ std::optional<Machine> measured(Communicator& comm, Device device) {
   constexpr int64_t kItem = 8;  // of complex64
   measure([&] { machine.fft_speed = fft_flops(device, kShortLine / kItem) / machine.flops; });
   measure([&] { machine.long_fft_speed = fft_flops(device, kLongLine / kItem) / machine.flops; });
+  measure([&] { machine.conv_speed = conv_flops(device) / machine.flops; });
   measure([&] { machine.memory_bandwidth = memory_bandwidth(device); });
   measure(
       [&] { machine.transposed_speed = transposed_bandwidth(device) / machine.memory_bandwidth; });
@@ -202,8 +217,8 @@ std::optional<Machine> measured(Communicator& comm, Device device) {
   }
   for (double Machine::*speed :
        {&Machine::flops, &Machine::half_speed, &Machine::double_speed, &Machine::fft_speed,
-        &Machine::long_fft_speed, &Machine::transposed_speed, &Machine::memory_bandwidth,
-        &Machine::link_bandwidth}) {
+        &Machine::long_fft_speed, &Machine::conv_speed, &Machine::transposed_speed,
+        &Machine::memory_bandwidth, &Machine::link_bandwidth}) {
     machine.*speed = agree_min(comm, machine.*speed);
   }
   machine.call_overhead = call_seconds(comm, device, machine);  // of the slowest rank, as moves are
@@ -216,8 +231,8 @@ std::optional<Machine> measured(Communicator& comm, Device device) {
 std::string figures_key(std::string_view kind, int ranks, int on_a_host, Device device) {
   const std::string threads =
       device.is_cpu() ? cat(backend::thread_count(), " threads, ") : std::string();
-  return cat("figures of ranks ", kind, ", ", ranks, " of which ", on_a_host, " on a host, ",
-             threads, tune::machine_text(device));
+  return cat("figures, convolutions too, of ranks ", kind, ", ", ranks, " of which ", on_a_host,
+             " on a host, ", threads, tune::machine_text(device));
 }
 
 std::optional<Machine> stored_figures(const std::string& key) {

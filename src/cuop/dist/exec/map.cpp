@@ -24,23 +24,25 @@ DistTensor execute_in_chunks(const Plan& plan, const std::vector<DistTensor>& in
   const MadeInChunks block(*comm, made, wanted.sharding.owner_boxes(output.shape), output.dtype,
                            device);
 
-  std::vector<Part> places;
+  std::vector<Part> sources, places;
   std::vector<Tensor> shared = block.tensors();  // by the stages
   const auto needed = [&](size_t i, const std::vector<Box>& of) {
     return needed_boxes(mapping.needed, i, inputs[i].ndim(), of);
   };
   const auto bring = [&](size_t i, const std::vector<Box>& boxes) {
     const DistTensor& input = inputs[i];
-    fetch_into(*comm, part_of(input), input.sharding().owner_boxes(input.shape()), boxes, places[i],
+    fetch_into(*comm, sources[i], input.sharding().owner_boxes(input.shape()), boxes, places[i],
                input.dtype(), Travel{.is_relayed = is_relayed(plan, i), .is_own_placed = true});
   };
   for (size_t i = 0; i < inputs.size(); ++i) {
     const DistTensor& input = inputs[i];
+    const std::vector<Box> owners = input.sharding().owner_boxes(input.shape());
     const std::vector<Box> boxes = needed(i, made);
-    places.push_back(place_for(boxes[own], part_of(input), input.dtype()));
-    place_own(comm->rank(), part_of(input), input.sharding().owner_boxes(input.shape()), boxes,
-              places[i]);
-    shared.insert(shared.end(), {input.local(), places[i].local});
+    sources.push_back(part_of(input));
+    places.push_back(place_for(boxes[own], sources[i], input.dtype()));
+    place_own(comm->rank(), sources[i], owners, boxes, places[i]);
+    if (boxes != owners) sources[i].local = comm->readable_by_others(input.local());
+    shared.insert(shared.end(), {sources[i].local, places[i].local});
     if (!chunks->is_cut[i]) bring(i, boxes);
   }
   const auto of_chunk = [&](int64_t chunk) { return chunk_of(made, chunks->axis, count, chunk); };

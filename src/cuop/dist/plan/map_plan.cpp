@@ -9,6 +9,10 @@
 namespace cuop::dist {
 namespace {
 
+double efficiency_of(const MapProblem& problem, const Machine& machine) {
+  return problem.speed == nullptr ? 1.0 : machine.*problem.speed;
+}
+
 /// Blocks of the result are made in chunks while the inputs of the next come, and they leave.
 void make_in_chunks(Plan& plan, const Machine& machine, const MapProblem& problem,
                     const MapChoice& choice, const std::vector<std::vector<size_t>>& moved,
@@ -59,7 +63,7 @@ Plan plan_choice(const MapProblem& problem, const MapChoice& choice, const Machi
   }
   add_compute(plan, machine, cat(problem.op, " of the local parts"),
               problem.flops_per_element * static_cast<double>(most_made), most_touched,
-              problem.dtype, problem.efficiency);
+              problem.dtype, efficiency_of(problem, machine));
   add_output(plan, machine, {"result", problem.shape, problem.dtype, choice.output},
              problem.wanted);
   if (problem.may_chunk) make_in_chunks(plan, machine, problem, choice, moved, compute);
@@ -133,7 +137,7 @@ Floor floor_of(const MapProblem& problem, const Machine& machine) {
   double bytes = made;
   for (size_t i = 0; i < problem.inputs.size(); ++i) bytes += read_bytes(problem, i);
   const auto work_on = [&](double touched) {
-    return least_of(machine, flops, touched, problem.dtype, problem.efficiency);
+    return least_of(machine, flops, touched, problem.dtype, efficiency_of(problem, machine));
   };
   Least least = work_on(bytes);
   least.in = tied_inputs(problem);

@@ -27,11 +27,11 @@ struct MapProblem {
   DType dtype = DType::kFloat32;  ///< of the result
   NeededBox needed;
   std::vector<MapChoice> choices;
-  double flops_per_element = 1;    ///< of the result
-  double efficiency = 1;           ///< see add_compute
-  bool is_elementwise = false;     ///< an element of the result takes one of each input
-  bool skips_elements = false;     ///< of the inputs some may be read by nobody
-  bool may_chunk = false;          ///< arithmetic takes so long that moves may hide behind it
+  double flops_per_element = 1;      ///< of the result
+  double Machine::*speed = nullptr;  ///< figure that is the efficiency of add_compute; none: 1
+  bool is_elementwise = false;       ///< an element of the result takes one of each input
+  bool skips_elements = false;       ///< of the inputs some may be read by nobody
+  bool may_chunk = false;            ///< arithmetic takes so long that moves may hide behind it
   std::optional<Sharding> wanted;  ///< where the result is wanted; none leaves it where it is made
 };
 
