@@ -11,11 +11,14 @@
 #include "cuop/backend/current_device.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/env.h"
+#include "cuop/dist/algo/matmul.h"
+#include "cuop/dist/exec/redistribute.h"
 #include "cuop/memory/current.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/view.h"
+#include "cuop/ops/matmul/matmul.h"
 
 namespace cuop::dist::test {
 namespace {
@@ -111,24 +114,59 @@ void memory_comes_and_goes(Rank comm) {
   }
 }
 
-/// Memory of another library, which is copied before.
-void borrowed_memory(Rank comm) {
+/// The same elements in memory of another library.
+Tensor borrowed_copy(const Tensor& x) {
   namespace cuda = backend::cuda;
-  constexpr int64_t kCount = 1000;
   const cuda::ContextScope scope(home());
   cuda::DevicePointer address = 0;
-  cuda::check(cuda::driver().mem_alloc(&address, kCount * sizeof(double)), "test");
+  cuda::check(cuda::driver().mem_alloc(&address, static_cast<size_t>(x.nbytes())), "test");
   const std::shared_ptr<void> owner(reinterpret_cast<void*>(address), [](void* data) {
+    const cuda::ContextScope its(home());
     cuda::driver().mem_free(cuda::device_pointer(data));
   });
-  const Tensor borrowed =
-      from_memory(owner.get(), contiguous_layout({kCount}), DType::kFloat64, home(), owner);
+  const Tensor result =
+      from_memory(owner.get(), contiguous_layout(x.shape()), x.dtype(), home(), owner);
+  copy_into(result, x);
+  return result;
+}
+
+/// Which is copied before.
+void borrowed_memory(Rank comm) {
+  constexpr int64_t kCount = 1000;
   const auto of = [](int rank) { return numbered(rank, 7, {kCount}, home()); };
-  copy_into(borrowed, of(comm->rank()));
+  const Tensor borrowed = borrowed_copy(of(comm->rank()));
   const Tensor every_third = slice(borrowed, 0, 1, 1 + 3 * 300, 3);
   exchange_with_all(comm, every_third, home(),
                     [&](int rank) { return slice(of(rank), 0, 1, 1 + 3 * 300, 3); });
   EXPECT_EQ(values(borrowed), values(of(comm->rank())));
+  // Once, for those who will send it often; what others read where it lies is not.
+  const Tensor readable = comm->readable_by_others(borrowed), own = of(comm->rank());
+  EXPECT_EQ(values(readable), values(borrowed));
+  const bool is_copied = readable.storage() != borrowed.storage();
+  const bool is_mapped = is_mapping() && comm->kind() != "thread" && comm->size() > 1;
+  EXPECT_EQ(is_copied, is_mapped) << comm->kind();
+  EXPECT_EQ(comm->readable_by_others(own).storage(), own.storage());
+  exchange_with_all(comm, readable, home(), of);
+}
+
+/// A product that hides its moves, of operands that ranks have in such memory.
+void product_in_chunks_of_borrowed_memory(Rank comm) {
+  Machine machine;
+  machine.overlap = 1;
+  machine.flops = machine.link_bandwidth = 1e6;
+  machine.latency = machine.message_overhead = 1e-12;
+  const CommunicatorPtr whole = comm;
+  const Sharding rows(Mesh::line(comm->size()), split_dim(2, 0));
+  const Tensor a = numbered(0, 1, {60, 70}, kCpu), b = numbered(0, 2, {70, 900}, kCpu);
+  const auto in_parts = [&](const Tensor& x) {
+    const Box mine = rows.owner_box(x.shape(), comm->rank());
+    const Interval lines = mine.empty() ? Interval{0, 0} : mine.interval(0);
+    const Tensor part = to_device(slice(x, 0, lines.low, lines.high), home());
+    return DistTensor(whole, rows, x.shape(), x.dtype(),
+                      part.size() > 0 ? borrowed_copy(part) : part, home());
+  };
+  const DistTensor c = matmul(in_parts(a), in_parts(b), {.strategy = "row", .machine = machine});
+  EXPECT_EQ(values(gather_all(c)), values(cuop::matmul(a, b)));
 }
 
 /// Ranks differ in where their tensors lie.
@@ -290,6 +328,7 @@ std::vector<conformance::Case> fabric_cases() {
           {"large_tensors_and_views", large_tensors_and_views},
           {"memory_comes_and_goes", memory_comes_and_goes},
           {"borrowed_memory", borrowed_memory},
+          {"product_in_chunks_of_borrowed_memory", product_in_chunks_of_borrowed_memory},
           {"host_and_other_devices", host_and_other_devices},
           {"calls_are_work_of_the_stream", calls_are_work_of_the_stream},
           {"few_take_part", few_take_part},

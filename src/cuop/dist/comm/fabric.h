@@ -16,6 +16,7 @@
 // them (nccl_links.h), and where that cannot be either, the host's memory.
 #pragma once
 
+#include <algorithm>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -56,6 +57,8 @@ class Fabric : NonCopyable {
 
   /// For other calls of the communicator: tells peers what memory is gone and lets go of theirs.
   void tidy();
+  /// Whether others read this rank's memory where it lies.
+  bool is_read() const { return std::ranges::any_of(peers_, &Peer::reads_us); }
   /// The tensor, or a copy of it that others can map.
   Tensor readable(const Tensor& tensor) const;
 

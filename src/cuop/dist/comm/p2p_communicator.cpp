@@ -362,8 +362,8 @@ bool P2pCommunicator::exchanges_tensors(Stream stream) {
 bool P2pCommunicator::maps_gpu_memory() const { return has_fabric() && fabric_->is_used(); }
 
 Tensor P2pCommunicator::readable_by_others(const Tensor& tensor) const {
-  const bool is_mapped = tensor.is_defined() && !tensor.device().is_cpu() && maps_gpu_memory();
-  return is_mapped ? fabric_->readable(tensor) : tensor;
+  const bool is_on_gpu = tensor.is_defined() && !tensor.device().is_cpu();
+  return is_on_gpu && has_fabric() && fabric_->is_read() ? fabric_->readable(tensor) : tensor;
 }
 
 std::string P2pCommunicator::exchange_ways() const { return fabric_ ? fabric_->description() : ""; }

@@ -139,7 +139,8 @@ bool try_split_product(const Product& product) {
   if (is_zero(product.alpha)) return false;
   const int r = product.c.ndim() - 2;
   const int64_t m = product.c.shape(r), n = product.c.shape(r + 1), k = product.a.shape(r + 1);
-  const int columns = split_columns_on(product.c.device(), m, n, k, product.c.size() / (m * n));
+  const int64_t together = batch_nest(product).inner().size;  // of the batch, in one call
+  const int columns = split_columns_on(product.c.device(), m, n, k, together);
   return columns != 0 && split_product_cuda(product, columns);
 }
 
