@@ -199,6 +199,10 @@ TEST_F(GpuSplitProduct, ElementsOfAnyMagnitude) {
   expect_sums(product(wide, one, 64), wide, one, "wide lines of a");
   const Tensor turned = transpose(wide), left = noise({40, 90}, 5);
   expect_sums(product(left, turned, 64), left, turned, "wide lines of b");
+  // A moderate line with the smallest numbers there are.
+  const Tensor deep = random_values({20, 90}, 6, kSingle);
+  for (int64_t i = 0; i < deep.size(); i += 3) deep.data<float>()[i] *= i % 2 == 0 ? 1e-44F : 1e7F;
+  expect_sums(product(gpu(deep), one, 64), deep, one, "denormal numbers among large ones");
   // Small ones alone count where the other side has zeros.
   const Tensor a = zeros({2, 40}), b = zeros({40, 2});
   a.data<float>()[0] = 1e30F, a.data<float>()[1] = 1.1e-38F;

@@ -3,8 +3,9 @@
 // A block has groups of 8 lines for itself, and reads them once: their elements as they are. Where
 // a line has others than those whose parts are all exact and whose products stay finite, it is read
 // again and multiplied by a power of two that brings its largest element near 2^kRaised. Lines that
-// no power of two serves, with elements further apart than float32's range leaves room for, or with
-// infinities or NaN, are marked: their sums are computed from the elements themselves.
+// no power of two serves, with infinities or with elements further apart than float32's range
+// leaves room for, are marked: their sums are computed from the elements themselves. So are those
+// with NaN, whose sums are NaN.
 #pragma once
 
 #include "cuop/jit/kernels/warpgroup_units.cuh"
@@ -12,36 +13,42 @@
 
 namespace cuop::jit {
 
-/// A third part's last bit is 2^-23 of its element, and bfloat16 reaches down to 2^-133.
+/// A third part's last bit is 2^-23 of its element, and normal numbers reach down to 2^-126.
 inline constexpr float kLeastPlain = 0x1p-100f, kMostPlain = 0x1p45f;
 inline constexpr int kRaised = 50, kWidest = 150;
+/// Raised so far, any element has exact parts: all are multiples of 2^-149.
+inline constexpr int kAlwaysExact = 23;
 inline constexpr float kLargestFloat = 0x1.fffffep127f;
 
 /// The magnitudes of a line's elements that are not 0.
 struct LineRange {
   float least, most;
-  bool is_finite;
+  bool is_finite, has_nan;
 
-  CUOP_FN static LineRange none() { return {kLargestFloat, 0.0f, true}; }
+  CUOP_FN static LineRange none() { return {kLargestFloat, 0.0f, true, false}; }
   CUOP_FN void take(float x) {
     const float size = ::fabsf(x);
     is_finite = is_finite && size <= kLargestFloat;
+    has_nan = has_nan || size != size;
     most = ::fmaxf(most, size);
     if (size > 0.0f) least = ::fminf(least, size);
   }
   CUOP_FN void take(const LineRange& other) {
     is_finite = is_finite && other.is_finite;
+    has_nan = has_nan || other.has_nan;
     most = ::fmaxf(most, other.most);
     least = ::fminf(least, other.least);
   }
   CUOP_FN bool is_plain() const { return is_finite && most <= kMostPlain && least >= kLeastPlain; }
 
-  /// Of the power of two that its elements have been divided by, or kNotSplit.
+  /// Of the power of two that its elements have been divided by, kNotSplit or kHasNan.
   CUOP_FN int exponent() const {
     if (is_plain()) return 0;
-    if (!is_finite || exponent_of(most) - exponent_of(least) > kWidest) return kNotSplit;
-    const int raised = exponent_of(most) - kRaised;
-    return raised < -126 ? -126 : raised;
+    if (has_nan) return kHasNan;
+    const int by = exponent_of(most) - kRaised;
+    const bool is_exact = exponent_of(most) - exponent_of(least) <= kWidest || by <= -kAlwaysExact;
+    if (!is_finite || !is_exact) return kNotSplit;
+    return by < -126 ? -126 : by;
   }
 
  private:
@@ -74,7 +81,10 @@ struct SplitLane {
       LineRange other;
       other.least = __shfl_xor_sync(0xffffffffu, range.least, apart);
       other.most = __shfl_xor_sync(0xffffffffu, range.most, apart);
-      other.is_finite = __shfl_xor_sync(0xffffffffu, range.is_finite ? 1 : 0, apart) != 0;
+      const int flags = (range.is_finite ? 1 : 0) | (range.has_nan ? 2 : 0);
+      const int others = __shfl_xor_sync(0xffffffffu, flags, apart);
+      other.is_finite = (others & 1) != 0;
+      other.has_nan = (others & 2) != 0;
       range.take(other);
     }
     return range;
@@ -177,12 +187,12 @@ CUOP_FN void split_groups(const SplitOperand& p, int64_t block) {
   if (has_group && share == 0 && lane.depth == 0) {
     p.to.exponents[matrix * p.to.exponent_step + number] = exponent;
   }
-  if (__any_sync(0xffffffffu, exponent != 0 && exponent != kNotSplit) && threadIdx.x % 32 == 0) {
+  if (__any_sync(0xffffffffu, exponent != 0 && exponent > kNotSplit) && threadIdx.x % 32 == 0) {
     atomicOr(&needs_powers, 1);
   }
   __syncthreads();
   if (needs_powers == 0 || !has_group) return;
-  const float factor = exponent == kNotSplit ? 0.0f : power_of_two(-exponent);
+  const float factor = exponent <= kNotSplit ? 0.0f : power_of_two(-exponent);
   CUOP_ROLLED
   for (int step = share; step < steps; step += kWarpsOfGroup) {
     const int64_t depth = int64_t{step} * kSplitDepth + lane.depth;

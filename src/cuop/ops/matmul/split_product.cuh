@@ -87,12 +87,12 @@ CUOP_FN void multiply_split(const SplitProduct& p) {
     // A thread has two rows, and neighbouring columns.
     const int row_exponents[2] = {of_rows[Sums::row(0)], of_rows[Sums::row(2)]};
     int column_exponents[Sums::kCount / 2];
-    bool is_split = row_exponents[0] != kNotSplit && row_exponents[1] != kNotSplit;
+    bool is_split = row_exponents[0] > kNotSplit && row_exponents[1] > kNotSplit;
     bool is_plain = row_exponents[0] == 0 && row_exponents[1] == 0;
 #pragma unroll
     for (int i = 0; i < Sums::kCount / 2; ++i) {
       column_exponents[i] = of_columns[Sums::column(i / 2 * 4 + i % 2)];
-      is_split = is_split && column_exponents[i] != kNotSplit;
+      is_split = is_split && column_exponents[i] > kNotSplit;
       is_plain = is_plain && column_exponents[i] == 0;
     }
     if (!is_plain) {
@@ -133,9 +133,12 @@ CUOP_FN void multiply_split(const SplitProduct& p) {
     for (int n = 0; n < Sums::kCount; ++n) {
       const int64_t row = first_row + Sums::row(n), column = tile.column + Sums::column(n);
       if (row >= p.rows || column >= p.columns) continue;
-      if (of_rows[Sums::row(n)] != kNotSplit && of_columns[Sums::column(n)] != kNotSplit) continue;
-      store_scaled<float>(c + row * p.c_row + column * p.c_column, alpha,
-                          plain_sum<float>(p, whole_a, whole_b, row, column), beta);
+      const int of_row = of_rows[Sums::row(n)], of_column = of_columns[Sums::column(n)];
+      if (of_row > kNotSplit && of_column > kNotSplit) continue;
+      const bool has_nan = of_row == kHasNan || of_column == kHasNan;
+      const float sum = has_nan ? __builtin_bit_cast(float, 0x7fc00000)
+                                : plain_sum<float>(p, whole_a, whole_b, row, column);
+      store_scaled<float>(c + row * p.c_row + column * p.c_column, alpha, sum, beta);
     }
   };
   const auto steps = static_cast<unsigned>((p.depth + kSplitDepth - 1) / kSplitDepth);

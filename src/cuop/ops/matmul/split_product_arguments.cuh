@@ -18,8 +18,8 @@ inline constexpr int kSplitGroupBytes = kSplitParts * kSplitPartBytes;
 inline constexpr int kSplitRows = 128;
 /// Of the blocks that split operands.
 inline constexpr int kSplitThreads = 256;
-/// In the place of a line's exponent: its sums are computed without parts.
-inline constexpr int kNotSplit = -(1 << 20);
+/// In the place of a line's exponent: its sums are computed without parts, or are all NaN.
+inline constexpr int kNotSplit = -(1 << 20), kHasNan = 2 * kNotSplit;
 
 /// An operand's parts: bfloat16 numbers of its lines (rows of a, columns of b), times 2^-exponent,
 /// [steps of the depth, groups of lines, kSplitParts, kSplitGroup lines as UnitLines has them], for
