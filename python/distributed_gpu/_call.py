@@ -56,10 +56,9 @@ def from_root(function, mpi, arrays, *args, **kwargs):
     `arrays` has the arrays by the names of the caller's arguments. Returns the result as the kind of
     the first array on rank 0, None elsewhere.
     """
-    check_manager(mpi, _who(function))
+    check_manager(mpi, _who(function.__name__))
     comm = mpi.comm
     inputs = list(arrays.values())
-    first = inputs[0]
     # Written out: generators and context managers take as long as all else here.
     for each in inputs:
         if type(each) is not cuop.Tensor:
@@ -69,18 +68,18 @@ def from_root(function, mpi, arrays, *args, **kwargs):
         result = function(comm, *inputs, *args, **kwargs)
     except cuop.errors.Error as error:
         raise _as_mpi_error(error, comm) from error
-    return None if result is None else to_kind(result, kind_of(first))
+    return None if result is None else to_kind(result, kind_of(next(iter(arrays.values()))))
 
 
 @functools.cache
-def _who(function):
-    """What users call the form of cuop.dist."""
-    return f"distributed_{function.__name__.removesuffix('_from_root')}"
+def _who(call):
+    """What users call a form of cuop.dist."""
+    return f"distributed_{call.removesuffix('_from_root')}"
 
 
 def _root_tensors(function, mpi, arrays):
     """The arrays as tensors, None where this rank has none; all ranks hear of an error."""
-    who = _who(function)
+    who = _who(function.__name__)
     try:
         inputs = [
             None if array is None else root_tensor(array, who, name)

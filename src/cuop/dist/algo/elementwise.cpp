@@ -33,10 +33,10 @@ struct Elementwise {
 
   /// With every number exactly, as it decides dtypes and values.
   std::string text() const {
+    const auto is_number = [](const auto& number) { return number.has_value(); };
+    if (std::ranges::none_of(numbers, is_number)) return who();  // made for every call
     std::vector<std::string> parts;
-    bool has_numbers = false;
     for (size_t i = 0; i < numbers.size(); ++i) {
-      has_numbers = has_numbers || numbers[i];
       std::ostringstream part;
       part.precision(17);
       if (numbers[i]) {
@@ -46,7 +46,7 @@ struct Elementwise {
       }
       parts.push_back(part.str());
     }
-    return has_numbers ? cat(who(), '(', join(parts), ')') : who();
+    return cat(who(), '(', join(parts), ')');
   }
 
   std::vector<std::string> names() const {

@@ -159,7 +159,7 @@ DistTensor execute_product(const Wire& wire, ProductPath path, const Plan& plan,
 }  // namespace
 
 Operation matmul_operation(const Wire& wire, ProductPath path) {
-  Operation operation{cat("matmul", wire.text(), ", product ", name(path)),
+  Operation operation{"matmul" + wire.text() + ", product " + name(path),  // made for every call
                       {"A", "B"},
                       std::bind_front(plan_product, wire, path),
                       std::bind_front(execute_product, wire, path)};

@@ -119,9 +119,7 @@ int gpus_for(const Operation& operation, const std::vector<Tensor>& inputs,
   for (auto input = inputs.begin(); input != given; ++input) headers.push_back(header_of(*input));
   Machine machine = options.machine ? *options.machine : figures_for(device, gpus);
   if (!options.machine) machine.latency += start_seconds(gpus) / 2;  // there and back
-  const Sharding at_root = Sharding::on_rank(Mesh::line(gpus), 0);
-  const auto made = planned(operation, options, placements_on(operation.names, headers, at_root),
-                            at_root, machine);
+  const auto made = planned_at_root(operation, options, headers, gpus, machine);
   return made->plan.strategy == "root" ? 1 : gpus;
 }
 
@@ -167,9 +165,8 @@ Tensor run_alone(const CommunicatorPtr& comm, const Operation& operation,
         std::vector<Header> headers;
         for (const Tensor& input : given) headers.push_back(header_of(input));
         const Device device = given[0].device();
-        const Sharding here = Sharding::on_rank(Mesh::line(1), 0);
-        made = planned(operation, options, placements_on(operation.names, headers, here), here,
-                       figures_at_root(*comm, options, device).machine);
+        made = planned_at_root(operation, options, headers, 1,
+                               figures_at_root(*comm, options, device).machine);
         const CallWatch::Work time(watch, !device.is_cpu());
         result = operation.alone(made->plan, given);
       });

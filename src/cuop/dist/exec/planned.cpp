@@ -1,6 +1,8 @@
 #include "cuop/dist/exec/planned.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <set>
 #include <type_traits>
 
@@ -107,6 +109,42 @@ std::shared_ptr<const Planned> planned(const Operation& operation, const CallOpt
   const auto made =
       std::make_shared<const Planned>(Planned{std::move(plan), hash, std::move(label)});
   known.put(key, made);
+  return made;
+}
+
+namespace {
+
+/// A rooted call, by all that its plan depends on.
+struct RootedCall {
+  std::string text, strategy;
+  std::vector<Header> inputs;
+  int ranks = 0;
+  Machine machine;
+  std::shared_ptr<const Planned> made = {};
+
+  bool is(const Operation& operation, const CallOptions& options,
+          const std::vector<Header>& headers, int count, const Machine& figures) const {
+    return ranks == count && text == operation.text && strategy == options.strategy &&
+           inputs == headers && std::memcmp(&machine, &figures, sizeof machine) == 0;
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<const Planned> planned_at_root(const Operation& operation,
+                                               const CallOptions& options,
+                                               const std::vector<Header>& inputs, int ranks,
+                                               const Machine& machine) {
+  constexpr size_t kLast = 8;  // calls of a program that makes the same ones in turn
+  thread_local std::array<RootedCall, kLast> last;
+  thread_local size_t next = 0;
+  for (const RootedCall& call : last) {
+    if (call.is(operation, options, inputs, ranks, machine)) return call.made;
+  }
+  const Sharding at_root = Sharding::on_rank(Mesh::line(ranks), 0);
+  auto made = planned(operation, options, placements_on(operation.names, inputs, at_root), at_root,
+                      machine);
+  last[next++ % kLast] = {operation.text, options.strategy, inputs, ranks, machine, made};
   return made;
 }
 

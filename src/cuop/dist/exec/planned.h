@@ -30,6 +30,13 @@ std::shared_ptr<const Planned> planned(const Operation& operation, const CallOpt
                                        const std::optional<Sharding>& output,
                                        const Machine& machine);
 
+/// The same for inputs that all lie on rank 0 of so many, where the result is wanted: found again
+/// without what `planned` looks by, which takes longer than a short call's work.
+std::shared_ptr<const Planned> planned_at_root(const Operation& operation,
+                                               const CallOptions& options,
+                                               const std::vector<Header>& inputs, int ranks,
+                                               const Machine& machine);
+
 /// As `planned`. Inside a StrictScope GatherError for a plan that makes a tensor whole which lies
 /// in parts: it names the tensor, how it lies, the bytes, the calls that do it openly, and the
 /// strategies that do without.
