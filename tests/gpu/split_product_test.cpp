@@ -128,6 +128,17 @@ TEST_F(GpuSplitProduct, ServesLargeMatmuls) {
   }
 }
 
+TEST_F(GpuSplitProduct, OperandsSplitOneAtATime) {
+  const Tensor a = noise({130, 70}, 1), b = noise({70, 140}, 2);
+  const auto first = kernels::room_for_parts(kernels::MatrixStack::of(a, 0, 1, 0));
+  const auto second = kernels::room_for_parts(kernels::MatrixStack::of(b, 0, 1, 0).turned());
+  kernels::split_stack(first);
+  kernels::split_stack(second);
+  const Tensor c = full({130, 140}, NAN, kSingle, kGpu);
+  kernels::multiply_parts(first, second, kernels::MatrixStack::of(c, 0, 1, 0), 1, 0, 128);
+  expect_sums(c, a, b, "one at a time");
+}
+
 TEST_F(GpuSplitProduct, ARepeatedOperandIsSplitOnce) {
   const Tensor matrix = noise({1100, 1300}, 1);
   for (const int side : {0, 1}) {

@@ -1,4 +1,6 @@
 // Splitting the elements of float32 matrices into parts: room for them, and the kernel's launch.
+#include <utility>
+
 #include "cuop/core/divide_up.h"
 #include "cuop/ops/create/empty.h"
 #include "cuop/ops/matmul/split_product_internal.h"
@@ -77,18 +79,22 @@ jit::TextKernel split_operands_kernel(bool along_a, int groups_a, bool along_b, 
           jit::kSplitThreads};
 }
 
-void split_stacks(const SplitStack& first, const SplitStack& second) {
+namespace {
+
+/// One launch for `first` and, where it has blocks, `second`.
+void launch_split(const SplitStack& first, const SplitStack& second, int64_t blocks_of_second) {
   const SplitForm a = form_of(first), b = form_of(second);
   const jit::SplitOperands operands{argument_of(first), argument_of(second), a.blocks};
   jit::launch_text(split_operands_kernel(a.is_along_depth, a.groups, b.is_along_depth, b.groups),
-                   first.stack.device, a.blocks + b.blocks, &operands);
+                   first.stack.device, a.blocks + blocks_of_second, &operands);
 }
 
-void split_stack(const SplitStack& one) {
-  const SplitForm a = form_of(one);
-  const jit::SplitOperands operands{argument_of(one), argument_of(one), a.blocks};
-  jit::launch_text(split_operands_kernel(a.is_along_depth, a.groups, a.is_along_depth, a.groups),
-                   one.stack.device, a.blocks, &operands);
+}  // namespace
+
+void split_stacks(const SplitStack& first, const SplitStack& second) {
+  launch_split(first, second, form_of(second).blocks);
 }
+
+void split_stack(const SplitStack& one) { launch_split(one, one, 0); }
 
 }  // namespace cuop::kernels
