@@ -6,6 +6,7 @@
 #include "cuop/jit/cpu/attempts_isa.h"
 #include "cuop/jit/cpu/block_kernels.h"
 #include "cuop/jit/cpu/lane_arc_isa.h"
+#include "cuop/jit/cpu/lane_area_isa.h"
 #include "cuop/jit/cpu/lane_circular_isa.h"
 #include "cuop/jit/cpu/lane_exponential_isa.h"
 #include "cuop/jit/cpu/lane_forms_isa.h"

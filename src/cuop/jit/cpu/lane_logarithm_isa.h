@@ -63,45 +63,69 @@ constexpr int kLogResults = 0x03530422;  // of NaN, NaN, 0, 1, -inf, inf, x < 0,
 template <class Rows>
 [[gnu::always_inline]] inline Lanes lack_of_two(Lanes e, Lanes c) {
   const __mmask16 is_half = _mm512_cmp_ps_mask(c, lanes(0.5f), _CMP_EQ_OQ);
-  return lanes(Rows::kOfTwoRest) * _mm512_mask_add_ps(e, is_half, e, lanes(1.0f));
+  return fma(e, lanes(Rows::kOfTwoRest), _mm512_maskz_mov_ps(is_half, lanes(Rows::kOfTwoRest)));
 }
 template <class Rows>
 [[gnu::always_inline]] inline DoubleLanes lack_of_two(DoubleLanes e, DoubleLanes c) {
   const __mmask8 is_half = _mm512_cmp_pd_mask(c, lanes(0.5), _CMP_EQ_OQ);
-  return lanes(Rows::kOfTwoRest) * _mm512_mask_add_pd(e, is_half, e, lanes(1.0));
+  return fma(e, lanes(Rows::kOfTwoRest), _mm512_maskz_mov_pd(is_half, lanes(Rows::kOfTwoRest)));
 }
 
-/// e log(2) + T + (r slope + r^2 P(r)).
+/// x = 2^e m, and of m's row the factor and the logarithm of its inverse.
+template <class Rows, class V>
+struct LogParts {
+  using T = NumberOf<V>;
+  V e, m, c, log;
+
+  [[gnu::always_inline]] explicit LogParts(V x) : e(exponent_of(x)), m(mantissa_of(x)) {
+    const __m512i row = row_of(m);
+    c = of_row(Rows::kFactors, row);
+    log = of_row(Rows::kLogs, row);
+  }
+  [[gnu::always_inline]] V lack() const { return lack_of_two<Rows>(e, c); }
+  /// P(r).
+  [[gnu::always_inline]] static V rest_of(V r, V square) {
+    if constexpr (sizeof(T) == 4) {
+      return horner<0, 1>(Rows::kRest, r);
+    } else {
+      return fma(horner<1, 2>(Rows::kRest, square), r, horner<0, 2>(Rows::kRest, square));
+    }
+  }
+  /// e log(2) + T + (r slope + low).
+  [[gnu::always_inline]] V sum_with(V r, V low) const {
+    const V high = fma(e, lanes(Rows::kOfTwo), log);
+    if constexpr (sizeof(T) == 8 && Rows::kSlopeRest != 0) {
+      low = fma(r, lanes(Rows::kSlopeRest), low);
+    }
+    if constexpr (Rows::kSlope == 1 && sizeof(T) == 8) {
+      const V sum = high + r, lost = r - (sum - high);
+      return sum + (lost + low);
+    } else if constexpr (Rows::kSlope == 1) {
+      return high + (r + low);
+    } else {
+      return high + fma(r, lanes(Rows::kSlope), low);
+    }
+  }
+  /// The logarithm of 2^e (1 + r) / c, which is e log(2) + T + (r slope + r^2 P(r)) and what that
+  /// lacks.
+  [[gnu::always_inline]] V log_with(V r, V lack) const {
+    const V square = r * r;
+    return sum_with(r, fma(rest_of(r, square), square, lack));
+  }
+  [[gnu::always_inline]] V log_with(V r) const {
+    if constexpr (Rows::kOfTwoRest == 0) {
+      const V square = r * r;
+      return sum_with(r, rest_of(r, square) * square);
+    } else {
+      return log_with(r, lack());
+    }
+  }
+};
 template <class Rows, class V>
 [[gnu::always_inline]] inline V table_log(V x) {
-  using T = NumberOf<V>;
-  const V m = mantissa_of(x), e = exponent_of(x);
-  const __m512i row = row_of(m);
-  const V c = of_row(Rows::kFactors, row), r = fma(m, c, lanes(T(-1))), square = r * r;
-  const V high = fma(e, lanes(Rows::kOfTwo), of_row(Rows::kLogs, row));
-  V p;
-  if constexpr (sizeof(T) == 4) {
-    p = horner<0, 1>(Rows::kRest, r);
-  } else {
-    p = fma(horner<1, 2>(Rows::kRest, square), r, horner<0, 2>(Rows::kRest, square));
-  }
-  V low;
-  if constexpr (Rows::kOfTwoRest == 0) {
-    low = p * square;
-  } else {
-    low = fma(p, square, lack_of_two<Rows>(e, c));
-  }
-  if constexpr (sizeof(T) == 8 && Rows::kSlopeRest != 0) low = fma(r, lanes(Rows::kSlopeRest), low);
-  if constexpr (Rows::kSlope == 1 && sizeof(T) == 8) {
-    const V sum = high + r, lost = r - (sum - high);
-    return log_result(x, sum + (lost + low));
-  } else if constexpr (Rows::kSlope == 1) {
-    return log_result(x, high + (r + low));
-  } else {
-    return log_result(x, high + fma(r, lanes(Rows::kSlope), low));
-  }
+  const LogParts<Rows, V> parts(x);
+  return log_result(x, parts.log_with(fma(parts.m, parts.c, lanes(NumberOf<V>(-1)))));
 }
-
 /// Of float below 0.77 ulp, log2 0.87 and log10 0.95, tried on all arguments; of double below 0.8
 /// and 1, tried on millions.
 template <std::floating_point T>
@@ -116,127 +140,6 @@ template <std::floating_point T>
 struct LaneForm<fn::Log10, T> {
   [[gnu::always_inline]] static LanesOf<T> apply(LanesOf<T> x) {
     return table_log<Log10Rows<T>>(x);
-  }
-};
-
-/// log(u + low): next to 1 that of 1 + r + r_low, where r_low may be nearly as
-/// large as r.
-template <class V>
-[[gnu::always_inline]] inline V log_of_sum(V u, V low) {
-  using T = NumberOf<V>;
-  using Rows = LogRows<T>;
-  const V e = exponent_of(u), m = mantissa_of(u);
-  const __m512i row = row_of(m);
-  const V c = of_row(Rows::kFactors, row), r = fma(m, c, lanes(T(-1.0))), square = r * r;
-  const V r_low = low * times_power(c, lanes(T(-0.0)) - e);
-  const V high = fma(e, lanes(Rows::kOfTwo), of_row(Rows::kLogs, row));
-  const V rest = lack_of_two<Rows>(e, c);
-  const V even = horner<0, 2>(Rows::kRest, square);
-  const V p = fma(horner<1, 2>(Rows::kRest, square), r, even);
-  const V sum = high + r, lost = r - (sum - high);
-  const V bend = fma(r_low, lanes(T(0.5)), r);
-  const V share = minus_product(bend, r_low, r_low);  // of r_low
-  return log_result(u, sum + (lost + (share + fma(p, square, rest))));
-}
-/// 1 / x nearly: exactly of 1, an eighth too much at most.
-template <class V>
-[[gnu::always_inline]] inline V rough_inverse(V x) {
-  constexpr auto kTwice = 2 * std::bit_cast<accurate::BitsOf<NumberOf<V>>>(NumberOf<V>(1));
-  return (V)(kTwice - (BitsOfLanes<V>)x);
-}
-/// Of arguments whose squares may not be finite.
-template <class V>
-[[gnu::always_inline]] inline V doubt_of_area(V x) {
-  using T = NumberOf<V>;
-  return x * lanes(sizeof(T) == 4 ? T(0x1p-59) : T(0x1p-499));
-}
-/// What the root of h + h_low lacks.
-template <class V>
-[[gnu::always_inline]] inline V rest_of_root(V h, V h_low, V root) {
-  using T = NumberOf<V>;
-  const V rest = minus_product(root, root, h) + h_low;
-  return (lanes(T(0.5)) * rest) * rough_inverse(root);
-}
-
-/// What u = 1 + v lost, of which either may be the larger one.
-template <class V>
-[[gnu::always_inline]] inline V lost_of_one_and(V v, V u) {
-  using T = NumberOf<V>;
-  const V one = lanes(T(1.0)), part = u - one;
-  return (one - (u - part)) + (v - part);
-}
-
-/// Below 0.8 ulp, as the functions that follow: of float tried on an eighth of all arguments, of
-/// double on millions.
-template <std::floating_point T>
-struct LaneForm<fn::Log1p, T> {
-  using V = LanesOf<T>;
-  [[gnu::always_inline]] static V apply(V x) {
-    const V u = lanes(T(1.0)) + x;
-    return either(size_of(log_of_sum(u, lost_of_one_and(x, u))), sign_of(x));
-  }
-};
-/// Of |x| + sqrt(x^2 + 1).
-template <std::floating_point T>
-struct LaneForm<fn::Asinh, T> {
-  using V = LanesOf<T>;
-  static constexpr int kApart = 6;
-  struct Stage {
-    V root, h_low, h;
-  };
-  [[gnu::always_inline]] static void first(V x, Stage& stage, V& doubt) {
-    const V h = fma(x, x, lanes(T(1.0)));
-    doubt = either(doubt, doubt_of_area(x));
-    stage = {root_of(h), fma(x, x, lanes(T(1.0)) - h), h};
-  }
-  [[gnu::always_inline]] static V last(const Stage& stage, V x) {
-    const V size = size_of(x), root = stage.root, u = root + size;
-    // Exact: the root is the larger one.
-    const V low = (size - (u - root)) + rest_of_root(stage.h, stage.h_low, root);
-    return either(size_of(log_of_sum(u, low)), sign_of(x));
-  }
-  [[gnu::always_inline]] static int unsure(V x) { return unsure_of<LaneForm>(x); }
-};
-/// Of x + sqrt(x^2 - 1), from x - 1, which is exact.
-template <std::floating_point T>
-struct LaneForm<fn::Acosh, T> {
-  using V = LanesOf<T>;
-  static constexpr int kApart = 6;
-  struct Stage {
-    V root, h_low, h;
-  };
-  [[gnu::always_inline]] static void first(V x, Stage& stage, V& doubt) {
-    const V t = x - lanes(T(1.0)), twice = t + t, h = fma(t, t, twice);
-    doubt = either(doubt, doubt_of_area(x));
-    // NaN below 1.
-    stage = {root_of(either(h, sign_of(t))), fma(t, t, twice - h), h};
-  }
-  [[gnu::always_inline]] static V last(const Stage& stage, V x) {
-    const V root = stage.root, u = x + root;
-    const V low = (root - (u - x)) + rest_of_root(stage.h, stage.h_low, root);
-    return log_of_sum(u, low);
-  }
-  [[gnu::always_inline]] static int unsure(V x) { return unsure_of<LaneForm>(x); }
-};
-/// Half the logarithm of (1 + |x|) / (1 - |x|) = 1 + v.
-template <>
-struct LaneForm<fn::Atanh, double> {
-  using T = double;
-  using V = DoubleLanes;
-  static constexpr int kApart = 6;
-  struct Stage {
-    V inverse;
-  };
-  [[gnu::always_inline]] static void first(V x, Stage& stage, V&) {
-    stage.inverse = lanes(T(1.0)) / (lanes(T(1.0)) - size_of(x));
-  }
-  [[gnu::always_inline]] static V last(const Stage& stage, V x) {
-    const V one = lanes(T(1.0)), a = size_of(x), d = one - a, d_low = (one - d) - a;
-    const V n = a + a, v = n * stage.inverse;
-    const V rest = minus_product(v, d_low, minus_product(v, d, n));
-    const V u = one + v;
-    const V y = log_of_sum(u, fma(rest, stage.inverse, lost_of_one_and(v, u)));
-    return either(size_of(lanes(T(0.5)) * y), sign_of(x));
   }
 };
 

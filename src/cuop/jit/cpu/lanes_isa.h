@@ -77,6 +77,9 @@ constexpr auto kAll = static_cast<__mmask16>(-1);
                                                         DoubleLanes c) {
   return _mm512_fnmadd_pd(a, b, c);
 }
+[[gnu::always_inline]] inline Lanes product_minus(Lanes a, Lanes b, Lanes c) {
+  return _mm512_fmsub_ps(a, b, c);
+}
 [[gnu::always_inline]] inline DoubleLanes product_minus(DoubleLanes a, DoubleLanes b,
                                                         DoubleLanes c) {
   return _mm512_fmsub_pd(a, b, c);
@@ -99,6 +102,10 @@ constexpr auto kAll = static_cast<__mmask16>(-1);
 }
 [[gnu::always_inline]] inline int beyond(DoubleLanes x, double most) {
   return _mm512_cmp_pd_mask(x, lanes(most), _CMP_GT_OQ);
+}
+/// A bit of each lane where |x| > most, and of NaN.
+[[gnu::always_inline]] inline int not_within(Lanes x, float most) {
+  return _mm512_cmp_ps_mask(_mm512_abs_ps(x), lanes(most), _CMP_NLE_UQ);
 }
 /// A bit of each lane whose sign is minus.
 [[gnu::always_inline]] inline int signs_of(Lanes x) {
@@ -142,6 +149,9 @@ template <int First, class Piece>
                                                         DoubleLanes c) {
   return _mm256_fnmadd_pd(a, b, c);
 }
+[[gnu::always_inline]] inline Lanes product_minus(Lanes a, Lanes b, Lanes c) {
+  return _mm256_fmsub_ps(a, b, c);
+}
 [[gnu::always_inline]] inline DoubleLanes product_minus(DoubleLanes a, DoubleLanes b,
                                                         DoubleLanes c) {
   return _mm256_fmsub_pd(a, b, c);
@@ -159,6 +169,10 @@ template <int First, class Piece>
 }
 [[gnu::always_inline]] inline int beyond(DoubleLanes x, double most) {
   return _mm256_movemask_pd(_mm256_cmp_pd(x, lanes(most), _CMP_GT_OQ));
+}
+[[gnu::always_inline]] inline int not_within(Lanes x, float most) {
+  const __m256 size = _mm256_andnot_ps(lanes(-0.0f), x);
+  return _mm256_movemask_ps(_mm256_cmp_ps(size, lanes(most), _CMP_NLE_UQ));
 }
 [[gnu::always_inline]] inline int signs_of(Lanes x) { return _mm256_movemask_ps(x); }
 [[gnu::always_inline]] inline int signs_of(DoubleLanes x) { return _mm256_movemask_pd(x); }
