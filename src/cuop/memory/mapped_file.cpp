@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cstring>
 #include <mutex>
 #include <utility>
 
@@ -125,7 +124,7 @@ MappedFile::MappedFile(int descriptor, int64_t offset, int64_t bytes, std::strin
   if (pages == MAP_FAILED) {
     const int error = errno;
     if (own >= 0) close(own);
-    fail(cat("cannot be mapped: ", std::strerror(error)));
+    fail(cat("cannot be mapped: ", errno_text(error)));
   }
   const std::lock_guard lock(mutex);
   handle_bus_errors();

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "cuop/core/byte_size.h"
@@ -38,7 +37,7 @@ int reserve(int descriptor, int64_t bytes) {
 std::shared_ptr<SharedMemory> SharedMemory::create(int64_t bytes) {
   bytes = std::max<int64_t>(bytes, 1);
   const auto refused = [bytes](int error) {
-    return MemoryError(cat("shared memory: no ", format_bytes(bytes), ": ", std::strerror(error)));
+    return MemoryError(cat("shared memory: no ", format_bytes(bytes), ": ", errno_text(error)));
   };
   // Beyond what there is the system would end some process instead of refusing.
   if (bytes > host_memory().free) throw refused(ENOMEM);

@@ -16,7 +16,6 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
-#include <system_error>
 #include <thread>
 
 #include "cuop/core/error.h"
@@ -31,10 +30,8 @@ namespace {
 /// Between two looks whether the user wants the wait to end.
 constexpr double kPollSeconds = 0.1;
 
-std::string error_text(int error) { return std::generic_category().message(error); }
-
 [[noreturn]] void throw_errno(const std::string& what) {
-  throw CommunicationError(cat("socket: ", what, ": ", error_text(errno)));
+  throw CommunicationError(cat("socket: ", what, ": ", errno_text()));
 }
 
 void set_nonblocking(int descriptor) {
@@ -89,7 +86,7 @@ AddressList look_up(const std::string& host, int port, int flags, std::string& p
     code = getaddrinfo(host.c_str(), service.c_str(), &hints, &list);
   } while (code == EAI_SYSTEM && errno == EINTR);
   if (code == 0) return AddressList(list);
-  problem = code == EAI_SYSTEM ? error_text(errno) : gai_strerror(code);
+  problem = code == EAI_SYSTEM ? errno_text() : gai_strerror(code);
   return nullptr;
 }
 
@@ -244,7 +241,7 @@ Socket listen_at(const std::string& address, int port) {
   Socket listener = try_listen(address, port, error);
   if (listener.is_open()) return listener;
   throw CommunicationError(
-      cat("socket: ", address, " port ", port, " cannot be listened on: ", error_text(error)));
+      cat("socket: ", address, " port ", port, " cannot be listened on: ", errno_text(error)));
 }
 
 Socket accept_one(const Socket& listener, bool& is_exhausted) {

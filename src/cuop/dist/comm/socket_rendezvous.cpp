@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <system_error>
 
 #include "cuop/core/error.h"
 #include "cuop/core/interrupt.h"
@@ -124,10 +123,10 @@ class Rendezvous {
       where_ = cat(" at ", join(places), " port ", rank_.port + offset);
       return listeners;
     }
-    throw CommunicationError(cat(
-        who(), " cannot listen at '", rank_.address, "' (", join(addresses), "), ports ",
-        rank_.port + 1, " to ", rank_.port + kRendezvousPorts, ": ",
-        std::generic_category().message(last_error), "; MASTER_ADDR must name the host of rank 0"));
+    throw CommunicationError(cat(who(), " cannot listen at '", rank_.address, "' (",
+                                 join(addresses), "), ports ", rank_.port + 1, " to ",
+                                 rank_.port + kRendezvousPorts, ": ", errno_text(last_error),
+                                 "; MASTER_ADDR must name the host of rank 0"));
   }
 
   void meet_as_root() {
