@@ -3,7 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <csignal>
+#include <functional>
 #include <set>
+#include <thread>
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
@@ -45,6 +49,37 @@ TEST_F(NvrtcTest, CompilesForTheExactArchitecture) {
   EXPECT_GE(nvrtc_.major(), 12);
   EXPECT_THAT(nvrtc_.architectures(), ::testing::Contains(90));
   EXPECT_THAT(nvrtc_.path(), HasSubstr("nvrtc"));
+}
+
+/// Whose signal it is while `work` runs: true while nobody takes it from `handler`.
+bool is_kept(int signal, void (*handler)(int), const std::function<void()>& work) {
+  struct sigaction mine {};
+  struct sigaction before {};
+  mine.sa_handler = handler;
+  sigaction(signal, &mine, &before);
+  std::atomic<bool> is_over = false, is_taken = false;
+  std::thread watch([&] {
+    while (!is_over) {
+      struct sigaction now {};
+      sigaction(signal, nullptr, &now);
+      if (now.sa_handler != handler) is_taken = true;
+    }
+  });
+  work();
+  is_over = true;
+  watch.join();
+  sigaction(signal, &before, nullptr);
+  return !is_taken;
+}
+
+// The first compilation of a process is the one that matters: ctest gives this test its own.
+TEST_F(NvrtcTest, TheProcessKeepsItsSignals) {
+  const auto handler = [](int) {};
+  EXPECT_TRUE(is_kept(SIGINT, handler, [&] {
+    EXPECT_TRUE(is_kept(SIGTERM, handler, [&] {
+      nvrtc_.compile({"scale", kScale, "sm_90a"}, 60.0);
+    }));
+  }));
 }
 
 TEST_F(NvrtcTest, TheSameRequestGivesTheSameBytes) {

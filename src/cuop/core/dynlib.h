@@ -48,6 +48,10 @@ class DynLib : NonCopyable {
   /// or the symbol is absent.
   Symbol require(const std::string& symbol) const;
 
+  /// From now on, wherever in the process, the library calls `function` instead of another
+  /// library's function of that name; whether it calls one at all.
+  bool redirect(const char* imported, void* function) const;
+
  private:
   std::string title_;
   std::string path_;

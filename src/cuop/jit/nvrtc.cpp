@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 
 #include "cuop/backend/cuda/libraries.h"
 #include "cuop/core/dynlib.h"
@@ -92,6 +93,11 @@ bool is_unrolled(const CompileRequest& request) {
   return std::ranges::find(request.options, kNotUnrolled) == request.options.end();
 }
 
+/// In place of what NVRTC calls signal() for. Its first compilation of a process takes SIGINT and
+/// SIGTERM for itself while it reads the source, and would end the process when one comes; what is
+/// ignored it leaves alone.
+void (*keep_handler(int, void (*)(int)))(int) { return SIG_IGN; }
+
 /// A program that is destroyed with its scope.
 class ProgramHandle : NonCopyable {
  public:
@@ -162,6 +168,7 @@ Nvrtc::Nvrtc() {
     return;
   }
   Compilations::instance();
+  library().redirect("signal", reinterpret_cast<void*>(&keep_handler));
   path_ = library().real_path("nvrtcVersion");
   // Releases of one version differ in their size; the version alone would call them equal.
   identity_ = cat("nvrtc ", major_, ".", minor_, " ", file_size(path_));
