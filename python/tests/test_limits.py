@@ -181,6 +181,26 @@ with open({str(tmp_path / "other")!r}, "w+b") as file:
     assert done.stdout == f"{512 * 1024.0}\n" and done.returncode == -7  # SIGBUS
 
 
+def test_a_handler_that_hands_bus_errors_back_ends_the_process_once(tmp_path):
+    """One that came between two mappings of ours calls our handler, which had called it."""
+    for name in ("x", "y"):
+        big_file(tmp_path / f"{name}.npy")
+    code = f"""
+import faulthandler, mmap
+from cuop import npy
+x = npy.load({str(tmp_path / "x.npy")!r})
+faulthandler.enable()
+y = npy.load({str(tmp_path / "y.npy")!r})
+with open({str(tmp_path / "other")!r}, "w+b") as file:
+    file.truncate(1 << 16)
+    mapped = mmap.mmap(file.fileno(), 1 << 16)
+    file.truncate(0)
+    mapped[5000]
+"""
+    done = run_with({}, code)
+    assert done.returncode == -7 and "Fatal Python error: Bus error" in done.stderr  # SIGBUS
+
+
 def test_cuop_run_on_a_file_that_is_cut_off_meanwhile(tmp_path):
     path, output = tmp_path / "x.npy", tmp_path / "y.npy"
     np.save(path, np.ones((4 << 20,)))

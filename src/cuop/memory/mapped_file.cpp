@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -34,6 +35,8 @@ std::mutex mutex;
 std::atomic<MappedRange*> first = nullptr;
 std::atomic<uint64_t> lost_pages = 0;
 struct sigaction handler_before {};
+/// The thread whose signal the handler before ours has: it may hand it back.
+std::atomic<pid_t> passing_thread = 0;
 
 uintptr_t page_size() {
   static const auto size = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
@@ -59,6 +62,27 @@ bool replace_lost_pages(MappedRange& range, uintptr_t address) {
   return true;
 }
 
+/// To the handler before ours, or the system where there is none, or where that one, which may have
+/// come between two mappings and keep ours as the one before it, hands the signal back.
+void pass_on(int signal, siginfo_t* info, void* context) {
+  const bool has_information = (handler_before.sa_flags & SA_SIGINFO) != 0;
+  const bool is_default = !has_information && (handler_before.sa_handler == SIG_DFL ||
+                                               handler_before.sa_handler == SIG_IGN);
+  const auto self = static_cast<pid_t>(syscall(SYS_gettid));
+  if (is_default || passing_thread == self) {
+    ::signal(signal, SIG_DFL);  // the read is tried again and ends the process
+    if (info->si_code <= 0) raise(signal);
+    return;
+  }
+  passing_thread = self;
+  if (has_information) {
+    handler_before.sa_sigaction(signal, info, context);
+  } else {
+    handler_before.sa_handler(signal);
+  }
+  passing_thread = 0;
+}
+
 void on_bus_error(int signal, siginfo_t* info, void* context) {
   const int error = errno;
   const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
@@ -67,14 +91,7 @@ void on_bus_error(int signal, siginfo_t* info, void* context) {
     errno = error;
     return;
   }
-  if ((handler_before.sa_flags & SA_SIGINFO) != 0) {
-    handler_before.sa_sigaction(signal, info, context);
-  } else if (handler_before.sa_handler != SIG_DFL && handler_before.sa_handler != SIG_IGN) {
-    handler_before.sa_handler(signal);
-  } else {
-    ::signal(signal, SIG_DFL);  // the read is tried again and ends the process
-    if (info->si_code <= 0) raise(signal);
-  }
+  pass_on(signal, info, context);
 }
 
 /// Called for every mapping: another handler may have come since the last one.
