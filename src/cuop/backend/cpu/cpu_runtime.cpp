@@ -7,6 +7,7 @@
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/backend/device_runtime.h"
 #include "cuop/backend/event_pair_internal.h"
+#include "cuop/core/copy_bytes.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
@@ -54,7 +55,7 @@ class CpuRuntime final : public Runtime {
  public:
   Device device() const override { return kCpu; }
   void copy(void* dst, const void* src, int64_t bytes, Stream) override {
-    if (bytes > 0) std::memcpy(dst, src, static_cast<size_t>(bytes));
+    copy_bytes(dst, src, bytes);
   }
   void copy_locked(void* dst, const void* src, int64_t bytes, Stream stream) override {
     copy(dst, src, bytes, stream);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "cuop/core/copy_bytes.h"
 #include "cuop/core/word.h"
 
 namespace cuop::jit {
@@ -31,31 +32,30 @@ Layout merged_walk(const Layout& layout, const Shape& shape) {
   return walk;
 }
 
+/// One element `count` times, by copies that double.
 template <int64_t Size>
-struct Element {
-  std::byte bytes[Size];
-};
+void fill_elements(void* out, const void* value, int64_t count) {
+  auto* const packed = static_cast<std::byte*>(out);
+  if (count > 0) std::memcpy(packed, value, Size);
+  for (int64_t done = 1; done < count;) {
+    const int64_t more = std::min(done, count - done);
+    copy_bytes(packed + done * Size, packed, more * Size);
+    done += more;
+  }
+}
 
 template <int64_t Size, bool IsGather>
 void copy_run(std::byte* strided, int64_t stride, std::byte* packed, int64_t count) {
   if (stride == 1) {
-    std::memcpy(IsGather ? packed : strided, IsGather ? strided : packed,
-                static_cast<size_t>(count * Size));
+    copy_bytes(IsGather ? packed : strided, IsGather ? strided : packed, count * Size);
     return;
   }
+  if (IsGather && stride == 0) return fill_elements<Size>(packed, strided, count);
   for (int64_t i = 0; i < count; ++i) {
     std::byte* there = strided + i * stride * Size;
     std::byte* here = packed + i * Size;
     std::memcpy(IsGather ? here : there, IsGather ? there : here, Size);
   }
-}
-
-template <int64_t Size>
-void fill_elements(void* out, const void* value, int64_t count) {
-  Element<Size> element;
-  std::memcpy(&element, value, Size);
-  auto* elements = static_cast<Element<Size>*>(out);
-  for (int64_t i = 0; i < count; ++i) elements[i] = element;
 }
 
 }  // namespace
@@ -115,7 +115,7 @@ void Access::gather(int64_t start, int64_t count, void* packed) const {
   } else if (mode_ == Mode::kUniform) {
     fill(packed, data_, itemsize_, count);
   } else {
-    std::memcpy(packed, at(start), static_cast<size_t>(count * itemsize_));
+    copy_bytes(packed, at(start), count * itemsize_);
   }
 }
 
@@ -125,7 +125,7 @@ void Access::scatter(int64_t start, int64_t count, const void* packed) const {
   if (mode_ == Mode::kStrided) {
     copy_any<false>(start, count, from);
   } else {
-    std::memcpy(at(start), from, static_cast<size_t>(count * itemsize_));
+    copy_bytes(at(start), from, count * itemsize_);
   }
 }
 

@@ -77,9 +77,10 @@ template <class From, class To>
 constexpr BlockKernel cast_kernel() {
   if constexpr (std::is_same_v<From, To>) {
     return cast_block<From, To>;
+  } else if constexpr (is_bool_type<From>) {
+    return cast_kernel<uint8_t, To>();  // bools are 0 or 1
   } else if constexpr (is_narrow_type<To>) {
-    using Element = std::conditional_t<is_bool_type<From>, uint8_t, From>;  // bools: 0 or 1
-    return round_block<Element, To>;
+    return round_block<From, To>;
   } else if constexpr (converts_in_halves && is_integer_type<From> && sizeof(From) == 8 &&
                        std::is_same_v<To, double>) {
     return double_block<From>;

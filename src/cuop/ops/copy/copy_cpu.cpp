@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <cstring>
 #include <type_traits>
 
 #include "cuop/backend/cpu/long_line.h"
+#include "cuop/core/copy_bytes.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/core/word.h"
 #include "cuop/jit/cpu/block_kernels.h"
@@ -32,9 +32,20 @@ void convert_each(void* dst, int64_t dst_stride, const void* src, int64_t src_st
     } else {
       for (int64_t i = 0; i < count; ++i) to[i * dst_stride] = value;
     }
-  } else {
-    for (int64_t i = 0; i < count; ++i) to[i * dst_stride] = convert<To>(from[i * src_stride]);
+    return;
   }
+  const auto run = [&](auto dst_step, auto src_step) {
+    for (int64_t i = 0; i < count; ++i) to[i * dst_step] = convert<To>(from[i * src_step]);
+  };
+  if constexpr (std::is_same_v<To, From>) {
+    // Compilers make most of steps that they know: plain copies alone are worth a loop for each.
+    constexpr std::integral_constant<int64_t, 1> kNext;
+    constexpr std::integral_constant<int64_t, -1> kBefore;
+    if (dst_stride == 1 && src_stride == -1) return run(kNext, kBefore);
+    if (dst_stride == 1) return run(kNext, src_stride);
+    if (src_stride == 1) return run(dst_stride, kNext);
+  }
+  run(dst_stride, src_stride);
 }
 
 /// How a row is copied.
@@ -49,7 +60,7 @@ struct RowCopy {
                   int64_t count) const {
     if (dst_stride != 1 || src_stride != 1) return each(dst, dst_stride, src, src_stride, count);
     if (!is_conversion) {
-      std::memcpy(dst, src, static_cast<size_t>(count) * to_size);
+      copy_bytes(dst, src, count * static_cast<int64_t>(to_size));
       return;
     }
     const int64_t whole = cast == nullptr ? 0 : count - count % jit::kBlockMultiple;

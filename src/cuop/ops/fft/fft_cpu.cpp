@@ -6,6 +6,7 @@
 
 #include "cuop/backend/cpu/apart.h"
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/core/copy_bytes.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/core/word.h"
 #include "cuop/memory/current.h"
@@ -232,9 +233,9 @@ class TileRunner {
     if (is_mirroring_short_) {  // spectra lie too close for the mirrored halves
       from = buffers.wide.get();
       from_step = (pass_.n + 2) * 2 * static_cast<int64_t>(sizeof(Real));
-      const auto bytes = static_cast<size_t>(output_length(pass_.kind, pass_.n) * spectrum_bytes_);
+      const int64_t bytes = output_length(pass_.kind, pass_.n) * spectrum_bytes_;
       for (int64_t l = 0; l < lines; ++l) {
-        std::memcpy(from + l * from_step, spectra + l * step, bytes);
+        copy_bytes(from + l * from_step, spectra + l * step, bytes);
       }
     }
     for (int64_t l = 0; l < lines; ++l) {

@@ -4,7 +4,8 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
+
+#include "cuop/core/copy_bytes.h"
 
 namespace cuop::spectral {
 
@@ -28,7 +29,7 @@ template <class Word>
 void copy_tile(int64_t lines, int64_t count, const Word* from, Steps in, Word* to, Steps out) {
   if (in.element == 1 && out.element == 1) {
     for (int64_t l = 0; l < lines; ++l) {
-      std::memcpy(to + l * out.line, from + l * in.line, static_cast<size_t>(count) * sizeof(Word));
+      copy_bytes(to + l * out.line, from + l * in.line, count * static_cast<int64_t>(sizeof(Word)));
     }
     return;
   }

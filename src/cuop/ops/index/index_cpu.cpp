@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <vector>
 
 #include "cuop/backend/cpu/long_line.h"
+#include "cuop/core/copy_bytes.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/core/word.h"
 #include "cuop/ops/index/index_kernels.h"
@@ -45,8 +45,8 @@ SplitNest split_rest(const OffsetCopy& copy) {
 template <class Word, bool kGather>
 void copy_row(Word* dense, Word* sparse, const LoopNest<2>::Axis& axis) {
   if (axis.strides[0] == 1 && axis.strides[1] == 1) {
-    const auto bytes = static_cast<size_t>(axis.size) * sizeof(Word);
-    std::memcpy(kGather ? dense : sparse, kGather ? sparse : dense, bytes);
+    const int64_t bytes = axis.size * static_cast<int64_t>(sizeof(Word));
+    copy_bytes(kGather ? dense : sparse, kGather ? sparse : dense, bytes);
     return;
   }
   for (int64_t i = 0; i < axis.size; ++i) {
