@@ -33,6 +33,7 @@ struct Source {
   LoadFunction load;
   const Fold* fold;
   ArgUpdate update;
+  ArgFind find;
   bool is_max;
 
   const std::byte* at(int64_t offset) const { return data + offset * itemsize; }
@@ -58,22 +59,6 @@ bool is_better(bool is_max, T x, T best) {
   return is_nan(x) || (is_max ? x > best : x < best);
 }
 
-/// First place of a value that is there (of the first NaN, when it is NaN).
-template <class T>
-int64_t position_of(const T* data, int64_t n, T value) {
-  constexpr int64_t kStep = 64;  // compared without a branch, in vectors
-  int64_t i = 0;
-  if (!is_nan(value)) {
-    for (; i + kStep <= n; i += kStep) {
-      unsigned matches = 0;
-      for (int64_t k = 0; k < kStep; ++k) matches |= data[i + k] == value ? 1u : 0u;
-      if (matches != 0) break;
-    }
-  }
-  const auto is_it = [&](T x) { return x == value || (is_nan(x) && is_nan(value)); };
-  return std::find_if(data + i, data + n, is_it) - data;
-}
-
 /// Among elements [begin, end) of the line that starts at `offset`.
 template <class T>
 Best<T> best_of_run(const Source& source, int64_t offset, int64_t begin, int64_t end) {
@@ -90,7 +75,7 @@ Best<T> best_of_run(const Source& source, int64_t offset, int64_t begin, int64_t
     if (first == begin || is_better(source.is_max, value, best.value)) best = {value, first};
   }
   best.position +=
-      position_of(block(best.position), std::min(kBlock, end - best.position), best.value);
+      source.find(block(best.position), std::min(kBlock, end - best.position), &best.value);
   return best;
 }
 
@@ -160,6 +145,7 @@ void arg_reduce_cpu(const Tensor& x, int axis, bool is_max, const Tensor& result
       .load = load_cpu(LoadMap::kValue, x.dtype(), element),
       .fold = &fold_cpu(input.kind, element),
       .update = isa::choose([&]<class Level>(Level) { return arg_update<Level>(is_max, element); }),
+      .find = isa::choose([&]<class Level>(Level) { return arg_find<Level>(element); }),
       .is_max = is_max,
   };
   const LoopNest<2> kept = make_loop_nest<2>(result.shape(), {&x.strides(), &result.strides()});

@@ -52,9 +52,14 @@ const Fold* moments_fold(DType element);
 using ArgUpdate = void (*)(void* best, int64_t* position, const void* row, int64_t row_index,
                            int64_t columns);
 
+/// The first place of a value that is among n elements (of the first NaN, when it is NaN).
+using ArgFind = int64_t (*)(const void* data, int64_t n, const void* value);
+
 /// For elements of OrderedTypes; null for others.
 template <class Level>
 ArgUpdate arg_update(bool is_max, DType element);
+template <class Level>
+ArgFind arg_find(DType element);
 
 enum class LoadMap : uint8_t {
   kValue,      ///< the element itself
