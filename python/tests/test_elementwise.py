@@ -240,6 +240,32 @@ def test_integer_division_by_zero_and_signs():
             assert (cuop.tensor(a) % b).to_numpy().tolist() == expected[1].tolist()
 
 
+@pytest.mark.parametrize(
+    "dtype",
+    "bool uint8 int8 int32 int64 uint64 float16 bfloat16 float32 float64 complex64 complex128".split(),
+)
+@pytest.mark.parametrize("exponent", [2, 2.0, 2 + 0j])
+def test_the_power_2_is_the_square(dtype, exponent):
+    """A product, in the dtype of the power."""
+    values = cuop.tensor([0, 1, 3, 14, 100, 7], dtype=dtype)
+    power = values**exponent
+    assert power.dtype == (values ** (exponent + 1)).dtype
+    wide = values.to(power.dtype)
+    assert cuop.all(power == wide * wide)
+    with cuop.fused():
+        fused = values**exponent
+    assert cuop.all(fused == power) and fused.dtype == power.dtype
+    out = cuop.empty((6,), dtype=power.dtype)
+    assert cuop.pow(values, exponent, out=out) is out and cuop.all(out == power)
+
+
+def test_powers_of_2_of_special_numbers():
+    x = cuop.tensor([-0.0, math.inf, -math.inf, math.nan, 1e30, -1e-30], dtype="float32")
+    with np.errstate(over="ignore", under="ignore"):
+        np.testing.assert_array_equal((x**2).numpy(), x.numpy() ** 2)
+    assert (2**x).shape == x.shape  # the number is the base
+
+
 def test_negative_integer_powers_are_truncated():
     base, power = cuop.tensor([1, -1, -1, 2, 0]), cuop.tensor([-3, -3, -2, -1, -1])
     assert (base**power).to_numpy().tolist() == [1, -1, 1, 0, 0]

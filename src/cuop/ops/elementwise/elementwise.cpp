@@ -121,6 +121,16 @@ Tensor compare_mixed(int code, const Call& call, const Tensor* out) {
   return where(less(*with.tensor, 0), in_order(minus_one, zero), in_order(converted, other), out);
 }
 
+/// The operation that is run: a square for pow(x, 2), which is a product then.
+int simplified(int code, Call& call) {
+  static const int power = jit::find_op("pow"), square = jit::find_op("square");
+  if (code != power || call.arguments[0].tensor == nullptr) return code;
+  const Scalar* exponent = call.arguments[1].number;
+  if (exponent == nullptr || exponent->to_complex() != 2.0) return code;
+  call.count = 1;
+  return square;
+}
+
 /// Runs the operation as an expression of one node.
 void run_now(int code, jit::OpTypes types, const Call& call, const Tensor& result) {
   thread_local jit::Expr shared;
@@ -165,9 +175,10 @@ Tensor elementwise(int code, std::span<const Operand* const> operands, const Ten
   if (operands.size() > kMaxArity) {
     throw ExecutionError(cat(who, ": takes at most ", kMaxArity, " operands"));
   }
-  const Call call = check(who, operands, out);
+  Call call = check(who, operands, out);
   if (is_mixed_comparison(code, call)) return compare_mixed(code, call, out);
   const jit::OpTypes types = jit::infer_types(code, call.used_types());
+  code = simplified(code, call);
   if (out == nullptr && jit::is_recording()) {
     span.set_category("record");
     return jit::record_op(code, types, call.shape, call.device, call.used());
