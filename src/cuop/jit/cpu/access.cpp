@@ -32,16 +32,16 @@ Layout merged_walk(const Layout& layout, const Shape& shape) {
   return walk;
 }
 
-/// One element `count` times, by copies that double.
+/// One element `count` times, in blocks that hold some of them.
 template <int64_t Size>
 void fill_elements(void* out, const void* value, int64_t count) {
+  constexpr int64_t kBlock = 64;
   auto* const packed = static_cast<std::byte*>(out);
-  if (count > 0) std::memcpy(packed, value, Size);
-  for (int64_t done = 1; done < count;) {
-    const int64_t more = std::min(done, count - done);
-    copy_bytes(packed + done * Size, packed, more * Size);
-    done += more;
-  }
+  std::byte block[kBlock];
+  for (int64_t i = 0; i < kBlock; i += Size) std::memcpy(block + i, value, Size);
+  int64_t done = 0;
+  for (; done + kBlock <= count * Size; done += kBlock) std::memcpy(packed + done, block, kBlock);
+  std::memcpy(packed + done, block, static_cast<size_t>(count * Size - done));
 }
 
 template <int64_t Size, bool IsGather>
