@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes src/cuop/jit/cpu/lane_coefficients.h: polynomials of sin and tanh on intervals and for tan.
+"""Writes src/cuop/jit/cpu/lane_coefficients.h: polynomials of sin and tanh on intervals, for tan and pow.
 
 A row has a coefficient of each interval, minimax in the distance from the interval's middle. Needs mpmath:
 `python tools/fit_lane_forms.py > src/cuop/jit/cpu/lane_coefficients.h`, and clang-format.
@@ -12,7 +12,7 @@ from fit_intervals import COUNT, TINY, as_float, print_table, slope_polynomial
 from fit_minimax import minimax
 
 HEADER = """\
-// Polynomials of sin and tanh on intervals and for tan. Written by tools/fit_lane_forms.py: do not edit.
+// Polynomials of sin and tanh on intervals, for tan and pow. Written by tools/fit_lane_forms.py: do not edit.
 #pragma once
 
 namespace cuop::jit {
@@ -126,12 +126,34 @@ def tangent_tables() -> None:
     )
 
 
+def power_series() -> None:
+    """log2(1 + t) / t for what a row of Log2Rows<double> leaves, and (2^r - 1) / r for |r| up to 1/32."""
+
+    def logarithm(t):
+        return mp.log1p(t) / t / mp.log(2) if t else 1 / mp.log(2)
+
+    def power(r):
+        return mp.expm1(r * mp.log(2)) / r if r else mp.log(2)
+
+    half = mp.mpf(1) / 32
+    series = {
+        "kLog2": minimax(logarithm, -half, 2 * half, 6, lambda t: 1 / logarithm(t)),
+        "kExp2": minimax(power, -half, half, 2, abs),
+    }
+    print("struct PowerSeries {")
+    for name, fit in series.items():
+        listed = ", ".join(text(c, False) for c in fit)
+        print(f"  static constexpr double {name}[] = {{{listed}}};")
+    print("};\n")
+
+
 def main() -> None:
     """The whole header."""
     print(HEADER, end="")
     sine_table()
     hyperbolic_table()
     tangent_tables()
+    power_series()
     print("}  // namespace cuop::jit")
 
 

@@ -266,6 +266,25 @@ def test_powers_of_2_of_special_numbers():
     assert (2**x).shape == x.shape  # the number is the base
 
 
+def test_powers_of_float32_are_within_an_ulp():
+    """Of every size and sign, of whole exponents and of others."""
+    rng = np.random.default_rng(5)
+    bits = rng.integers(0, 2**32, 40_000, dtype=np.uint64).astype(np.uint32)
+    x = bits.view(np.float32)
+    with np.errstate(all="ignore"):
+        y = rng.uniform(-150, 150, x.size) / np.maximum(1, np.abs(np.log2(np.abs(x.astype(float)))))
+        y = np.where(rng.random(x.size) < 0.4, np.rint(4 * y), y).astype(np.float32)
+        truth = np.power(x.astype(np.float64), y.astype(np.float64))
+        rounded = truth.astype(np.float32)
+        got = cuop.pow(cuop.tensor(x), cuop.tensor(y)).numpy()
+        is_finite = np.isfinite(rounded)
+        is_quiet = ~np.isnan(x) | (y != 0)  # of a NaN to the 0 libraries differ
+        np.testing.assert_array_equal(got[~is_finite & is_quiet], rounded[~is_finite & is_quiet])
+        ulp = np.spacing(np.maximum(np.abs(rounded[is_finite]), np.float32(2**-126)))
+        assert np.max(np.abs(got[is_finite] - truth[is_finite]) / ulp) < 1
+        assert np.array_equal(np.signbit(got[is_finite]), np.signbit(rounded[is_finite]))
+
+
 def test_negative_integer_powers_are_truncated():
     base, power = cuop.tensor([1, -1, -1, 2, 0]), cuop.tensor([-3, -3, -2, -1, -1])
     assert (base**power).to_numpy().tolist() == [1, -1, 1, 0, 0]

@@ -12,6 +12,7 @@
 #include "cuop/jit/cpu/lane_forms_isa.h"
 #include "cuop/jit/cpu/lane_hyperbolic_isa.h"
 #include "cuop/jit/cpu/lane_logarithm_isa.h"
+#include "cuop/jit/cpu/lane_power_isa.h"
 #include "cuop/jit/cpu/lane_tangent_isa.h"
 #include "cuop/jit/cpu/two_stages_isa.h"
 #include "cuop/jit/kernels/op_list.h"
@@ -154,9 +155,19 @@ void run_lanes(void* out, const void* first, const void*, const void*, int64_t n
   run_lane_form<F>(static_cast<T*>(out), static_cast<const T*>(first), n);
 }
 
+/// The same of two.
+template <class F, class T>
+void run_lane_pairs(void* out, const void* first, const void* second, const void*, int64_t n) {
+  promise_whole_vectors(n);
+  run_pairs<F>(static_cast<T*>(out), static_cast<const T*>(first), static_cast<const T*>(second),
+               n);
+}
+
 template <class F, class T>
 constexpr BlockKernel block_kernel() {
-  if constexpr (HasLaneForm<F, T>) {
+  if constexpr (HasLaneForm<F, T> && F::arity == 2) {
+    return run_lane_pairs<F, T>;
+  } else if constexpr (HasLaneForm<F, T>) {
     return run_lanes<F, T>;
   } else if constexpr (HasAttempt<F, T>) {
     return run_attempts<F, T>;

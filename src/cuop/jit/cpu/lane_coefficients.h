@@ -1,5 +1,5 @@
-// Polynomials of sin and tanh on intervals and for tan. Written by tools/fit_lane_forms.py: do not
-// edit.
+// Polynomials of sin and tanh on intervals, for tan and pow. Written by tools/fit_lane_forms.py: do
+// not edit.
 #pragma once
 
 namespace cuop::jit {
@@ -136,6 +136,14 @@ struct CotangentSeries {
       0x1.555555555556bp-2,  0x1.6c16c16c116f4p-6,  0x1.1566abc3b4cd9p-9,
       0x1.bbd776c223505p-13, 0x1.66a969667d6bbp-16, 0x1.2272ca4576809p-19,
       0x1.d8c2b2b4413a4p-23, 0x1.6943447a62916p-26, 0x1.aa6523f327d93p-29};
+};
+
+struct PowerSeries {
+  static constexpr double kLog2[] = {
+      0x1.71547652b92b1p+0, -0x1.715476517e9b7p-1, 0x1.ec709cf7e06dep-2, -0x1.715496f0b95f3p-2,
+      0x1.277e13e674876p-2, -0x1.ec1298d00424ap-3, 0x1.811ac3f65a1f2p-3};
+  static constexpr double kExp2[] = {0x1.62e42feb1ddb2p-1, 0x1.ebfff45b00451p-3,
+                                     0x1.c6b469f339e4fp-5};
 };
 
 }  // namespace cuop::jit

@@ -98,6 +98,13 @@ template <class F, class T>
   }
 }
 
+template <class F, class T>
+[[gnu::noinline]] void apply_again(T* result, const T* x, const T* y, int lanes) {
+  for (int k = 0; lanes >> k != 0; ++k) {
+    if ((lanes >> k & 1) != 0) result[k] = F::apply(x[k], y[k]);
+  }
+}
+
 /// A block whose length is a multiple of 16; each vector by `apply`.
 template <class F, class T, class Apply>
 [[gnu::always_inline]] inline void run_vectors(T* result, const T* x, int64_t n, Apply apply) {
@@ -111,6 +118,21 @@ template <class F, class T, class Apply>
         store<T>(again, given);
         apply_again<F>(result + i, again, unsure);
       }
+    }
+  }
+}
+/// The same of two arguments, of which the result may be either.
+template <class F, class T>
+[[gnu::always_inline]] inline void run_pairs(T* result, const T* x, const T* y, int64_t n) {
+  using Form = LaneForm<F, T>;
+  for (int64_t i = 0; i < n; i += kLanes<T>) {
+    const auto a = load(x + i), b = load(y + i);
+    store<T>(result + i, Form::apply(a, b));
+    if (const int unsure = Form::unsure(a, b); unsure != 0) [[unlikely]] {
+      T again[2][kLanes<T>];
+      store<T>(again[0], a);
+      store<T>(again[1], b);
+      apply_again<F>(result + i, again[0], again[1], unsure);
     }
   }
 }
