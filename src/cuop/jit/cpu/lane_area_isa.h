@@ -36,13 +36,18 @@ template <class V>
   using T = NumberOf<V>;
   return x * lanes(sizeof(T) == 4 ? T(0x1p-59) : T(0x1p-499));
 }
-/// What the root of h + h_low lacks.
-template <class V>
-[[gnu::always_inline]] inline V rest_of_root(V h, V h_low, V root) {
-  using T = NumberOf<V>;
-  const V rest = minus_product(root, root, h) + h_low;
-  return (lanes(T(0.5)) * rest) * rough_inverse(root);
-}
+/// Of a root that is under way: of what, in two parts.
+template <class T>
+struct AreaStage {
+  using V = LanesOf<T>;
+  V root, h_low, h;
+
+  /// What the root of h + h_low lacks.
+  [[gnu::always_inline]] V rest_of_root() const {
+    const V rest = minus_product(root, root, h) + h_low;
+    return (lanes(T(0.5)) * rest) * rough_inverse(root);
+  }
+};
 
 /// Of log(1 + v): the row's factor by 2^-e, and r. The factor has so few digits that it less 1 is
 /// exact, unless the logarithm is large.
@@ -84,9 +89,7 @@ template <std::floating_point T>
 struct LaneForm<fn::Asinh, T> {
   using V = LanesOf<T>;
   static constexpr int kApart = 6;
-  struct Stage {
-    V root, h_low, h;
-  };
+  using Stage = AreaStage<T>;
   [[gnu::always_inline]] static void first(V x, Stage& stage, V& doubt) {
     const V h = fma(x, x, lanes(T(1.0)));
     doubt = either(doubt, doubt_of_area(x));
@@ -95,7 +98,7 @@ struct LaneForm<fn::Asinh, T> {
   [[gnu::always_inline]] static V last(const Stage& stage, V x) {
     const V size = size_of(x), root = stage.root, u = root + size;
     // Exact: the root is the larger one.
-    const V low = (size - (u - root)) + rest_of_root(stage.h, stage.h_low, root);
+    const V low = (size - (u - root)) + stage.rest_of_root();
     return either(size_of(log_of_sum(u, low)), sign_of(x));
   }
   [[gnu::always_inline]] static int unsure(V x) { return unsure_of<LaneForm>(x); }
@@ -105,9 +108,7 @@ template <std::floating_point T>
 struct LaneForm<fn::Acosh, T> {
   using V = LanesOf<T>;
   static constexpr int kApart = 6;
-  struct Stage {
-    V root, h_low, h;
-  };
+  using Stage = AreaStage<T>;
   [[gnu::always_inline]] static void first(V x, Stage& stage, V& doubt) {
     const V t = x - lanes(T(1.0)), twice = t + t, h = fma(t, t, twice);
     doubt = either(doubt, doubt_of_area(x));
@@ -116,7 +117,7 @@ struct LaneForm<fn::Acosh, T> {
   }
   [[gnu::always_inline]] static V last(const Stage& stage, V x) {
     const V root = stage.root, u = x + root;
-    const V low = (root - (u - x)) + rest_of_root(stage.h, stage.h_low, root);
+    const V low = (root - (u - x)) + stage.rest_of_root();
     return log_of_sum(u, low);
   }
   [[gnu::always_inline]] static int unsure(V x) { return unsure_of<LaneForm>(x); }
