@@ -15,6 +15,9 @@
 namespace cuop::dist {
 namespace {
 
+/// More than of other sweeps: between two exchanges ranks look at norms, too.
+constexpr int64_t kMostJacobiDepth = 2 * kMaxDepth;
+
 Plan plan_jacobi(const JacobiOptions& options, const PlanArguments& given) {
   check_poisson("jacobi_2d", given.inputs, options);
   SweepProblem problem;
@@ -23,7 +26,7 @@ Plan plan_jacobi(const JacobiOptions& options, const PlanArguments& given) {
   problem.is_periodic = options.boundary == Boundary::kPeriodic;
   problem.iterations = options.iterations;
   problem.flops_per_cell = 9;  // four adds, a fused scale, and the square of the update
-  problem.max_depth = std::clamp<int64_t>(options.iterations, 1, kMaxDepth);
+  problem.max_depth = std::clamp<int64_t>(options.iterations, 1, kMostJacobiDepth);
   problem.is_watched = options.tolerance > 0.0;
   problem.ends_with_norms = true;
   problem.wanted = given.output;

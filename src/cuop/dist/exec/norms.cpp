@@ -27,7 +27,7 @@ NormLook::NormLook(Communicator& comm, std::vector<Box> blocks, Device device)
   is_there_ = backend::runtime(device_).create_event(false);
 }
 
-void NormLook::mark(const Tensor& squares) {
+void NormLook::prepare(const Tensor& squares) {
   squares_ = contiguous(squares);
   const int64_t count = squares_.shape(0) * sums_;
   if (comm_.size() == 1) {
@@ -45,36 +45,47 @@ void NormLook::mark(const Tensor& squares) {
     if (used.size() > 0) memory::record_stream(*used.storage(), aside_->get());
   }
   is_written_->record(current_stream(device_));
+  is_written_->wait(aside_->get());
 }
 
-const double* NormLook::on_host(const std::vector<Block>& parts, int64_t bytes) {
-  const Stream stream = device_.is_cpu() ? Stream{} : aside_->get();
-  if (!device_.is_cpu()) is_written_->wait(stream);
-  if (comm_.size() > 1) comm_.all_gather(squares_.data(), parts, all_.data(), stream);
-  if (device_.is_cpu() || bytes == 0) return all_.data<double>();
-  backend::runtime(device_).copy_locked(locked_->data(), all_.data(), bytes, stream);
-  is_there_->record(stream);
-  is_there_->synchronize();
-  return static_cast<const double*>(locked_->data());
-}
-
-std::vector<double> NormLook::norms() {
-  const int64_t count = squares_.shape(0);
+void NormLook::mark(const Tensor& squares) {
+  prepare(squares);
   std::vector<Block> parts(blocks_.size());
   int64_t bytes = 0;
   for (const size_t rank : order_) {
     const int64_t rows = blocks_[rank].interval(0).length();
-    parts[rank] = {bytes, rows * count * static_cast<int64_t>(sizeof(double))};
+    parts[rank] = {bytes, rows * squares.shape(0) * static_cast<int64_t>(sizeof(double))};
     bytes += parts[rank].bytes;
   }
-  const double* values = on_host(parts, bytes);
+  const Stream stream = device_.is_cpu() ? Stream{} : aside_->get();
+  if (comm_.size() > 1) comm_.all_gather(squares_.data(), parts, all_.data(), stream);
+  if (device_.is_cpu()) return;
+  if (bytes > 0) {
+    backend::runtime(device_).copy_locked(locked_->data(), all_.data(), bytes, stream);
+  }
+  is_there_->record(stream);
+}
+
+std::vector<double> NormLook::norms() {
+  if (!device_.is_cpu()) is_there_->synchronize();
+  const bool is_copied = locked_ != nullptr;  // not without cells either
+  const auto* values =
+      is_copied ? static_cast<const double*>(locked_->data()) : all_.data<double>();
+  const int64_t count = squares_.shape(0);
   squares_ = {};
-  // Side by side, as each of the sums is a chain of additions that wait for each other.
+  // A few rows of each norm at a time: a chain of additions waits for each of them, and norms far
+  // apart in memory share places in the caches.
+  constexpr int64_t kTogether = 8;
   std::vector<double> norms(static_cast<size_t>(count), 0.0);
   for (const size_t rank : order_) {
     const int64_t rows = blocks_[rank].interval(0).length();
-    for (int64_t row = 0; row < rows; ++row) {
-      for (int64_t i = 0; i < count; ++i) norms[static_cast<size_t>(i)] += values[i * rows + row];
+    for (int64_t first = 0; first < rows; first += kTogether) {
+      const int64_t end = std::min(first + kTogether, rows);
+      for (int64_t i = 0; i < count; ++i) {
+        double norm = norms[static_cast<size_t>(i)];
+        for (int64_t row = first; row < end; ++row) norm += values[i * rows + row];
+        norms[static_cast<size_t>(i)] = norm;
+      }
     }
     values += rows * count;
   }
