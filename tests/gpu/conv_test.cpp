@@ -388,7 +388,7 @@ TEST_F(GpuDirectConv, AVariantOfTheCpuIsRefused) {
   ConvOptions options;
   options.variant = ConvVariant::kGemm;
   EXPECT_THAT([&] { conv2d(f, f, nullptr, options); },
-              ThrowsMessage<ExecutionError>(HasSubstr("which has 'cudnn' and 'direct'")));
+              ThrowsMessage<ExecutionError>(HasSubstr("which has 'cudnn', 'split' and 'direct'")));
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "cuop/backend/library_use.h"
-#include "cuop/backend/runtime.h"
 #include "cuop/core/text.h"
 #include "cuop/memory/limited.h"
 #include "cuop/ops/elementwise/elementwise.h"
@@ -15,25 +14,15 @@
 #include "cuop/ops/matmul/matmul.h"
 #include "cuop/ops/matmul/repeated_operand.h"
 #include "cuop/ops/matmul/split_product_internal.h"
-#include "tests/gpu/gpu_values.h"
+#include "tests/gpu/matrix_units_test.h"
 
 namespace cuop {
 namespace {
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kMax = std::numeric_limits<float>::max();
-constexpr DType kSingle = DType::kFloat32;
 
-class GpuSplitProduct : public GpuTest {
+class GpuSplitProduct : public MatrixUnitsTest {
  protected:
-  void SetUp() override {
-    GpuTest::SetUp();
-    if (IsSkipped()) return;
-    if (backend::runtime(kGpu).kernel_limits().capability != 90) {
-      GTEST_SKIP() << "needs a GPU of compute capability 9.0";
-    }
-  }
-
   /// c <- alpha a @ b + beta c by parts.
   static void by_parts(const Tensor& a, const Tensor& b, const Tensor& c, int columns,
                        const Scalar& alpha = 1, const Scalar& beta = 0) {

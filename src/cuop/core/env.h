@@ -107,8 +107,8 @@ struct Env {
                              true};
   EnvField<bool> split_products{
       "CUOP_SPLIT_PRODUCTS", "",
-      "0 leaves all float32 products of a GPU to cuBLASLt, where large ones would be "
-      "computed on matrix units by parts of their elements.",
+      "0 leaves all float32 products of a GPU to cuBLASLt and convolutions to cuDNN, where large "
+      "ones would be computed on matrix units by parts of their elements.",
       true};
   EnvField<bool> peer_mapping{"CUOP_PEER_MAPPING", "",
                               "0 sends what ranks of one host exchange from GPU to GPU through the "

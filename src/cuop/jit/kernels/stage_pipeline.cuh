@@ -8,6 +8,13 @@
 
 namespace cuop::jit {
 
+/// Room of the block behind the stages of run_stages with the same arguments.
+template <int StageBytes, int Stages, int Spare>
+CUOP_FN unsigned char* room_behind_stages() {
+  return block_room<pipeline_bytes(StageBytes, Stages, Spare)>() +
+         pipeline_bytes(StageBytes, Stages);
+}
+
 #ifndef CUOP_HOST_THREADS
 
 /// Where the bringing thread learns that a stage has been worked on. In shared memory.
@@ -34,14 +41,16 @@ struct StageRelease {
 /// place_of(number) is where a tile is; bring(place, step, room, arrival) starts the copies of a
 /// step and tells the arrival of their bytes; work(room) is called by all threads of the working
 /// warpgroups, with none of the room in use when it returns; finish(place) by them behind a tile's
-/// last step. StageBytes is a multiple of the alignment.
-template <int StageBytes, int Stages, class PlaceOf, class Bring, class Work, class Finish>
+/// last step. StageBytes is a multiple of the alignment. `Spare` bytes behind the stages are not
+/// touched.
+template <int StageBytes, int Stages, int Spare = 0, class PlaceOf, class Bring, class Work,
+          class Finish>
 CUOP_FN void run_stages(int64_t tiles, unsigned steps, PlaceOf place_of, Bring bring, Work work,
                         Finish finish) {
   static_assert(StageBytes % kStageAlignment == 0);
   __shared__ RowArrival arrivals[Stages];
   __shared__ StageRelease releases[Stages];
-  unsigned char* const begin = block_room<pipeline_bytes(StageBytes, Stages)>();
+  unsigned char* const begin = block_room<pipeline_bytes(StageBytes, Stages, Spare)>();
   unsigned char* const rooms = begin + (0u - detail::shared_address(begin)) % kStageAlignment;
   if (threadIdx.x == 0) {
 #pragma unroll
@@ -89,12 +98,13 @@ CUOP_FN void run_stages(int64_t tiles, unsigned steps, PlaceOf place_of, Bring b
 
 #else
 
-template <int StageBytes, int Stages, class PlaceOf, class Bring, class Work, class Finish>
+template <int StageBytes, int Stages, int Spare = 0, class PlaceOf, class Bring, class Work,
+          class Finish>
 CUOP_FN void run_stages(int64_t tiles, unsigned steps, PlaceOf place_of, Bring bring, Work work,
                         Finish finish) {
   static_assert(StageBytes % kStageAlignment == 0);
   __shared__ RowArrival arrival;
-  unsigned char* const begin = block_room<pipeline_bytes(StageBytes, Stages)>();
+  unsigned char* const begin = block_room<pipeline_bytes(StageBytes, Stages, Spare)>();
   unsigned char* const room =
       begin + (0ul - reinterpret_cast<unsigned long>(begin)) % kStageAlignment;
   const bool is_working = threadIdx.x < 128 * kWorkingWarpgroups;

@@ -22,7 +22,7 @@ constexpr backend::Slot kChoose{"conv", &kernels::choose_conv_cpu, &kernels::cho
 constexpr backend::Slot kObstacle{"conv", &kernels::conv_obstacle_cpu,
                                   &kernels::conv_obstacle_cuda};
 
-constexpr const char* kVariantNames[] = {"auto", "onednn", "gemm", "direct", "cudnn"};
+constexpr const char* kVariantNames[] = {"auto", "onednn", "gemm", "direct", "cudnn", "split"};
 constexpr const char* kActivationNames[] = {"none", "relu"};
 
 ConvSizes check_sizes(const char* who, const Shape& x, const Shape& w, const ConvOptions& options,
@@ -94,7 +94,7 @@ Shape output_shape(const ConvSizes& s) {
 void check_variant(const char* who, Device device, const ConvSizes& sizes, DType dtype,
                    ConvVariant asked) {
   if (asked == ConvVariant::kAuto) return;
-  const std::string obstacle = kObstacle(device, asked, sizes, dtype);
+  const std::string obstacle = kObstacle(device, asked, sizes, dtype, device);
   if (!obstacle.empty()) {
     throw ExecutionError(cat(who, ": the variant '", name(asked), "' cannot run: ", obstacle));
   }

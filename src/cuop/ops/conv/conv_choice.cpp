@@ -18,6 +18,8 @@ namespace {
 namespace cuda = backend::cuda;
 
 constexpr size_t kMostEngines = 12;
+/// In the place of an engine's name: not cuDNN, but our own kernels for matrix units.
+constexpr const char* kByParts = "split";
 enum Operand : size_t { kX, kW, kY, kBias };
 
 std::string key_of(const cuda::ConvShape& shape, Device device) {
@@ -27,7 +29,7 @@ std::string key_of(const cuda::ConvShape& shape, Device device) {
   return cat(cuda::conv_text(shape), " on ", tune::machine_text(device), ", cuDNN ", version);
 }
 
-/// By problem and device, "" for cuDNN's own choice.
+/// By problem and device: an engine, kByParts, or "" for nothing that is known to be faster.
 struct PlaceHash {
   size_t operator()(const std::pair<cuda::ConvShape, int>& place) const {
     return cuda::ConvShapeHash()(place.first) * 31 + static_cast<size_t>(place.second);
@@ -40,15 +42,22 @@ Engines& engines() {
   return *known;
 }
 
-/// The engine that this process has found, or the one that is stored if cuDNN still offers it.
-std::string engine_for(const char* who, const cuda::ConvShape& shape, Stream stream) {
+/// What this process has found, or what is stored if it is still there.
+std::string way_for(const char* who, const cuda::ConvShape& shape, Stream stream) {
   return *engines().get({shape, stream.device.index}, [&]() -> std::optional<std::string> {
     const auto choice = tune::stored_choice(key_of(shape, stream.device));
     if (!choice) return "";
-    const bool is_offered = cuda::has_conv(who, shape, choice->value, stream);
+    const bool is_offered =
+        choice->value == kByParts || cuda::has_conv(who, shape, choice->value, stream);
     tune::note_loaded(is_offered);
     return is_offered ? choice->value : "";
   });
+}
+
+/// The engine among these ways, "" for cuDNN's own choice.
+std::string engine_for(const char* who, const cuda::ConvShape& shape, Stream stream) {
+  const std::string way = way_for(who, shape, stream);
+  return way == kByParts ? "" : way;
 }
 
 Trial trial_of(const cuda::ConvShape& s, const cuda::ConvData& data, Device device) {
@@ -64,9 +73,10 @@ Trial trial_of(const cuda::ConvShape& s, const cuda::ConvData& data, Device devi
   return {std::move(operands), backend::runtime(device).l2_bytes()};
 }
 
-/// Lets this thread's scope search, where there is one, for the engine that is used from now on.
+/// Lets this thread's scope search, where there is one, for what is used from now on: an engine or,
+/// where it is given, `by_parts`.
 void search(const char* who, const cuda::ConvShape& shape, const cuda::ConvData& data,
-            Stream stream) {
+            Stream stream, const ConvByParts& by_parts) {
   tune::LibraryTuning* const tuning = tune::LibraryTuning::current();
   if (tuning == nullptr || !cuda::has_conv(who, shape, "", stream)) return;
   tune::Problem offered{.key = key_of(shape, stream.device), .device = stream.device};
@@ -76,9 +86,14 @@ void search(const char* who, const cuda::ConvShape& shape, const cuda::ConvData&
     for (const std::string& engine : offered.values) {
       names.push_back(cat("cuDNN's engine ", engine));
     }
+    if (by_parts) {
+      offered.values.emplace_back(kByParts);
+      names.emplace_back("parts on matrix units");
+    }
     const auto run = [&](size_t i, const std::vector<Tensor>& set) {
       const cuda::ConvData copies{set[kX].data(), set[kW].data(),
                                   shape.has_bias ? set[kBias].data() : nullptr, set[kY].data()};
+      if (offered.values[i] == kByParts) return by_parts(copies);
       if (cuda::conv(who, shape, offered.values[i], copies, stream)) return;
       throw ExecutionError(cat(who, ": cuDNN offers its engine ", offered.values[i], " no longer"));
     };
@@ -94,8 +109,20 @@ void search(const char* who, const cuda::ConvShape& shape, const cuda::ConvData&
 
 bool tuned_conv(const char* who, const cuda::ConvShape& shape, const cuda::ConvData& data,
                 Stream stream) {
-  search(who, shape, data, stream);
+  search(who, shape, data, stream, {});
   return cuda::conv(who, shape, engine_for(who, shape, stream), data, stream);
+}
+
+bool is_faster_by_parts(const char* who, const cuda::ConvShape& shape, const cuda::ConvData& data,
+                        Stream stream, const ConvByParts& by_parts, bool otherwise) {
+  search(who, shape, data, stream, by_parts);
+  return is_known_faster_by_parts(who, shape, stream, otherwise);
+}
+
+bool is_known_faster_by_parts(const char* who, const cuda::ConvShape& shape, Stream stream,
+                              bool otherwise) {
+  const std::string way = way_for(who, shape, stream);
+  return way.empty() ? otherwise : way == kByParts;
 }
 
 bool has_tuned_conv(const char* who, const cuda::ConvShape& shape, Stream stream) {

@@ -63,7 +63,7 @@ bool is_mostly_padding(const ConvSizes& s) {
 
 }  // namespace
 
-std::string conv_obstacle_cpu(ConvVariant variant, const ConvSizes& sizes, DType dtype) {
+std::string conv_obstacle_cpu(ConvVariant variant, const ConvSizes& sizes, DType dtype, Device) {
   switch (variant) {
     case ConvVariant::kOneDnn:
       return onednn_obstacle(sizes, dtype);
@@ -75,6 +75,8 @@ std::string conv_obstacle_cpu(ConvVariant variant, const ConvSizes& sizes, DType
                                : "";
     case ConvVariant::kCudnn:
       return "cuDNN computes on a GPU, the tensors are on the CPU";
+    case ConvVariant::kSplit:
+      return "it is for a GPU's matrix units, the tensors are on the CPU";
     case ConvVariant::kAuto:
       break;
   }
@@ -150,6 +152,7 @@ void conv_cpu(const Conv& conv, ConvVariant variant) {
     case ConvVariant::kDirect:
     case ConvVariant::kAuto:
     case ConvVariant::kCudnn:
+    case ConvVariant::kSplit:
       conv_direct_cpu(conv);
       break;
   }

@@ -1,23 +1,30 @@
-// Convolutions on a GPU: by cuDNN, or directly by a kernel of our own.
+// Convolutions on a GPU: by cuDNN, or by kernels of our own, directly or by parts of the elements.
 #include <algorithm>
 #include <limits>
 
+#include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/cuda/cudnn.h"
 #include "cuop/backend/execution.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/core/error.h"
+#include "cuop/core/log.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/build_options.h"
 #include "cuop/ops/conv/conv_choice_internal.h"
 #include "cuop/ops/conv/conv_kernels.h"
+#include "cuop/ops/conv/split_conv_internal.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
+#include "cuop/ops/index/view.h"
+#include "cuop/ops/matmul/split_product_internal.h"
+#include "cuop/ops/trial.h"
 
 namespace cuop::kernels {
 
 namespace {
 
+using backend::cuda::ConvData;
 using backend::cuda::ConvShape;
 
 const char* who_of(const ConvSizes& s) {
@@ -27,16 +34,26 @@ const char* who_of(const ConvSizes& s) {
 
 ConvShape to_shape(const ConvSizes& s, DType dtype) { return {s, dtype}; }
 
+/// cuDNN's problem with all that follows the sums.
+ConvShape whole_shape(const Conv& conv) {
+  ConvShape shape = to_shape(conv.sizes, conv.y.dtype());
+  shape.has_bias = conv.bias.is_defined();
+  shape.has_relu = conv.activation == ConvActivation::kRelu;
+  return shape;
+}
+
 bool is_aligned(const Tensor& t) {
   return reinterpret_cast<uintptr_t>(t.data()) % backend::cuda::kConvAlignment == 0;
 }
 
 const void* address(const Tensor& t) { return t.is_defined() ? t.data() : nullptr; }
 
+ConvData data_of(const Conv& conv) {
+  return {address(conv.x), address(conv.w), address(conv.bias), conv.y.data()};
+}
+
 bool run(const ConvShape& shape, const Conv& conv) {
-  const backend::cuda::ConvData data{address(conv.x), address(conv.w), address(conv.bias),
-                                     conv.y.data()};
-  return tuned_conv(who_of(conv.sizes), shape, data, current_stream(conv.y.device()));
+  return tuned_conv(who_of(conv.sizes), shape, data_of(conv), current_stream(conv.y.device()));
 }
 
 /// y <- bias in every channel: the convolution of ones with the bias as weights of one element.
@@ -77,12 +94,7 @@ bool add_up(const Conv& conv) {
 /// the sums, so that it may follow as well.
 bool convolve(const Conv& conv) {
   if (conv.activation == ConvActivation::kNone) return add_up(conv);
-  if (conv.x.size() > 0) {
-    ConvShape shape = to_shape(conv.sizes, conv.y.dtype());
-    shape.has_bias = conv.bias.is_defined();
-    shape.has_relu = true;
-    if (run(shape, conv)) return true;
-  }
+  if (conv.x.size() > 0 && run(whole_shape(conv), conv)) return true;
   if (!add_up(conv)) return false;
   relu(conv.y, &conv.y);
   return true;
@@ -117,10 +129,49 @@ bool needs_wide_index(const ConvSizes& s) {
   return std::max({padded, out, weights}) > std::numeric_limits<int32_t>::max();
 }
 
+SplitConvPlan split_plan(const ConvSizes& sizes, Device device) {
+  return plan_split_conv(sizes, backend::cuda::cuda_runtime(device).properties().multiprocessors);
+}
+
+/// Whether it was computed by parts of the elements, which may be searched for first.
+bool try_by_parts(const Conv& conv) {
+  const Device device = conv.y.device();
+  if (!may_split_conv(conv.sizes, conv.y.dtype(), device)) return false;
+  const SplitConvPlan plan = split_plan(conv.sizes, device);
+  const ConvByParts by_parts = [&](const ConvData& data) {
+    const auto at = [](const Tensor& like, const void* place) {
+      return reshape(borrowed(place, like.size(), like.dtype(), like.device()), like.shape());
+    };
+    Conv other = conv;
+    other.x = at(conv.x, data.x);
+    other.w = at(conv.w, data.w);
+    if (conv.bias.is_defined()) other.bias = at(conv.bias, data.bias);
+    other.y = at(conv.y, data.y);
+    split_conv_cuda(other, plan);
+  };
+  if (!is_faster_by_parts(who_of(conv.sizes), whole_shape(conv), data_of(conv),
+                          current_stream(device), by_parts,
+                          is_split_conv_faster(conv.sizes, plan))) {
+    return false;
+  }
+  try {
+    split_conv_cuda(conv, plan);
+    return true;
+  } catch (const MemoryError& error) {
+    log(LogLevel::kInfo, who_of(conv.sizes),
+        ": no room for parts, cuDNN convolves: ", error.what());
+    return false;
+  }
+}
+
 }  // namespace
 
 void conv_cuda(const Conv& conv, ConvVariant variant) {
   const bool is_auto = variant == ConvVariant::kAuto;
+  if (variant == ConvVariant::kSplit) {
+    return split_conv_cuda(conv, split_plan(conv.sizes, conv.y.device()));
+  }
+  if (is_auto && try_by_parts(conv)) return;
   const bool is_direct = is_auto && !is_cudnns(conv.sizes, conv.y.dtype());
   if (is_direct || variant == ConvVariant::kDirect) return conv_direct_cuda(conv);
   Conv aligned = conv;
@@ -135,16 +186,29 @@ void conv_cuda(const Conv& conv, ConvVariant variant) {
   if (!is_aligned(conv.y)) copy_into(conv.y, aligned.y);
 }
 
-std::string conv_obstacle_cuda(ConvVariant variant, const ConvSizes& sizes, DType dtype) {
+std::string conv_obstacle_cuda(ConvVariant variant, const ConvSizes& sizes, DType dtype,
+                               Device device) {
   if (variant == ConvVariant::kDirect) return "";
+  if (variant == ConvVariant::kSplit) {
+    if (dtype != DType::kFloat32) return cat("it is for float32, the tensors are ", dtype);
+    const std::string obstacle = split_product_obstacle(device);
+    return obstacle.empty() ? split_conv_obstacle(sizes) : obstacle;
+  }
   if (variant != ConvVariant::kCudnn) {
-    return "it is the CPU's, the tensors are on a GPU, which has 'cudnn' and 'direct'";
+    return "it is the CPU's, the tensors are on a GPU, which has 'cudnn', 'split' and 'direct'";
   }
   const std::string absence = backend::cuda::cudnn_absence();
   return absence.empty() ? backend::cuda::conv_obstacle(to_shape(sizes, dtype)) : absence;
 }
 
 ConvVariant choose_conv_cuda(const ConvSizes& sizes, DType dtype, Device device) {
+  if (may_split_conv(sizes, dtype, device)) {
+    const bool otherwise = is_split_conv_faster(sizes, split_plan(sizes, device));
+    if (is_known_faster_by_parts(who_of(sizes), to_shape(sizes, dtype), current_stream(device),
+                                 otherwise)) {
+      return ConvVariant::kSplit;
+    }
+  }
   if (!is_cudnns(sizes, dtype)) return ConvVariant::kDirect;
   const bool is_empty =
       sizes.batch * sizes.in_channels * ConvSizes::volume(sizes.in) * sizes.out_channels == 0;

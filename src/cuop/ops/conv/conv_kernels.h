@@ -52,11 +52,13 @@ void conv_onednn_cpu(const Conv& conv);
 /// A GPU's: cuDNN or our own kernel, which kAuto takes where cuDNN has nothing. NotImplementedError
 /// for kCudnn when the library has no engine.
 void conv_cuda(const Conv& conv, ConvVariant variant);
-std::string conv_obstacle_cuda(ConvVariant variant, const ConvSizes& sizes, DType dtype);
+std::string conv_obstacle_cuda(ConvVariant variant, const ConvSizes& sizes, DType dtype,
+                               Device device);
 ConvVariant choose_conv_cuda(const ConvSizes& sizes, DType dtype, Device device);
 
 /// Why the CPU cannot run this variant, or "".
-std::string conv_obstacle_cpu(ConvVariant variant, const ConvSizes& sizes, DType dtype);
+std::string conv_obstacle_cpu(ConvVariant variant, const ConvSizes& sizes, DType dtype,
+                              Device device);
 /// What kAuto stands for.
 ConvVariant choose_conv_cpu(const ConvSizes& sizes, DType dtype, Device device);
 

@@ -14,10 +14,12 @@ namespace cuop {
 /// kGemm: patches gathered in cache-sized tiles, then matrix products (not for integers). kDirect:
 /// one pass over the padded input for each weight, best for depthwise convolutions (on the CPU not
 /// for complex dtypes; on a GPU for all). kCudnn: the cuDNN library on a GPU (floating dtypes).
-/// kAuto picks; on a GPU kDirect where cuDNN has nothing for the case.
-enum class ConvVariant : uint8_t { kAuto, kOneDnn, kGemm, kDirect, kCudnn };
+/// kSplit: on the matrix units of a GPU of compute capability 9.0 by three bfloat16 parts of each
+/// element, as accurate as sums in float32 (float32, one group, at most 64 taps). kAuto picks; on a
+/// GPU kDirect where cuDNN has nothing for the case.
+enum class ConvVariant : uint8_t { kAuto, kOneDnn, kGemm, kDirect, kCudnn, kSplit };
 const char* name(ConvVariant variant);
-/// Inverse of `name`: auto, onednn, gemm, direct, cudnn; ExecutionError names them.
+/// Inverse of `name`: auto, onednn, gemm, direct, cudnn, split; ExecutionError names them.
 ConvVariant parse_conv_variant(std::string_view text);
 
 /// What becomes of a sum before it is rounded to the dtype of the result. kRelu: 0 where it is

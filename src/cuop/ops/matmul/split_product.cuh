@@ -1,22 +1,12 @@
 // Products of float32 matrices on the matrix units of compute capability 9.0, at least as accurate
-// as sums in float32: elements are split into three bfloat16 numbers (split_operand.cuh), of whose
-// nine products the six largest are added up, what is left being below 2^-24 of the whole.
-//
-// The units cut their sums off where float32 arithmetic rounds. So they add up 32 of the depth
-// alone, small products before large ones, and threads add these sums in float32.
+// as sums in float32: of products of the elements' parts (split_sums.cuh).
 #pragma once
 
 #include "cuop/jit/kernels/stage_pipeline.cuh"
-#include "cuop/ops/matmul/split_operand.cuh"
+#include "cuop/ops/matmul/split_sums.cuh"
 #include "cuop/ops/matmul/tile_product.cuh"
 
 namespace cuop::jit {
-
-/// sum * 2^exponent without leaving float32's range on the way.
-CUOP_FN float scaled(float sum, int exponent) {
-  const int first = exponent < -126 ? -126 : exponent > 127 ? 127 : exponent;
-  return sum * power_of_two(first) * power_of_two(exponent - first);
-}
 
 /// A tile: its matrix of the stack, its first row and column.
 struct SplitTile {
@@ -60,23 +50,8 @@ CUOP_FN void multiply_split(const SplitProduct& p) {
     arrival.start(room + kBytesOfA, part(of_b, tile.column), kBytesOfB);
   };
   const auto work = [&](unsigned char* room) {
-    const Lines rows = Lines{room}.from_group(warpgroup * (64 / kSplitGroup));
-    const Lines columns{room + kBytesOfA};
-    // The smallest first: part i of a by part j of b.
-    constexpr int kPairs[6][2] = {{0, 2}, {2, 0}, {1, 1}, {0, 1}, {1, 0}, {0, 0}};
-    begin_unit_products(sums);
-#pragma unroll
-    for (int pair = 0; pair < 6; ++pair) {
-      const Lines part_of_a{rows.first + kPairs[pair][0] * kSplitPartBytes};
-      const Lines part_of_b{columns.first + kPairs[pair][1] * kSplitPartBytes};
-#pragma unroll
-      for (int depth = 0; depth < kSplitDepth; depth += 16) {
-        add_unit_products(sums, part_of_a, part_of_b, depth, pair + depth > 0);
-      }
-    }
-    end_unit_products(sums);
-#pragma unroll
-    for (int n = 0; n < Sums::kCount; ++n) total.values[n] += sums.values[n];
+    add_split_products(sums, total, Lines{room}.from_group(warpgroup * (64 / kSplitGroup)),
+                       Lines{room + kBytesOfA});
   };
   const auto finish = [&](const SplitTile& tile) {
     const int64_t first_row = tile.row + warpgroup * 64;

@@ -8,6 +8,7 @@
 #include "cuop/core/env.h"
 #include "cuop/core/error.h"
 #include "cuop/core/log.h"
+#include "cuop/core/text.h"
 #include "cuop/jit/kernels/stage_sizes.cuh"
 #include "cuop/ops/matmul/matmul_internal.h"
 #include "cuop/ops/matmul/product_arguments_internal.h"
@@ -125,12 +126,24 @@ void multiply_parts(const SplitStack& a, const SplitStack& b, const MatrixStack&
   backend::note_matrix_units(kSplitPrecision);
 }
 
-int split_columns_on(Device device, int64_t m, int64_t n, int64_t k, int64_t batch) {
-  if (device.is_cpu() || !env().split_products.value) return 0;
-  if (backend::execution_options().matrix_units == backend::MatrixUnits::kForbidden) return 0;
+std::string split_product_obstacle(Device device) {
+  if (device.is_cpu()) return "the CPU has no matrix units of its kind";
   const auto& gpu = backend::cuda::cuda_runtime(device).properties();
-  if (gpu.major != kMajor || gpu.minor != 0) return 0;
-  if (gpu.multiprocessors < kFewestMultiprocessors) return 0;
+  if (gpu.major == kMajor && gpu.minor == 0) return "";
+  return cat("it needs a GPU of compute capability 9.0, ", device, " has ", gpu.major, ".",
+             gpu.minor);
+}
+
+bool prefers_split_products(Device device) {
+  if (device.is_cpu() || !env().split_products.value) return false;
+  if (backend::execution_options().matrix_units == backend::MatrixUnits::kForbidden) return false;
+  const auto& gpu = backend::cuda::cuda_runtime(device).properties();
+  return split_product_obstacle(device).empty() && gpu.multiprocessors >= kFewestMultiprocessors;
+}
+
+int split_columns_on(Device device, int64_t m, int64_t n, int64_t k, int64_t batch) {
+  if (!prefers_split_products(device)) return 0;
+  const auto& gpu = backend::cuda::cuda_runtime(device).properties();
   return split_columns(m, n, k, batch, gpu.multiprocessors);
 }
 

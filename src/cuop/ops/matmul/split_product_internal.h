@@ -15,7 +15,13 @@ inline constexpr const char* kSplitPrecision = "bf16x6";
 /// time on a GPU of so many multiprocessors: 64 or 128; 0 where cuBLASLt is expected to be faster.
 int split_columns(int64_t m, int64_t n, int64_t k, int64_t batch, int multiprocessors);
 
-/// The same on a device, by what this thread allows; 0 on one without such units too.
+/// Why a device has no such units, or "".
+std::string split_product_obstacle(Device device);
+/// Whether what is expected to be faster by parts is computed so on a device, by what this thread
+/// allows.
+bool prefers_split_products(Device device);
+
+/// split_columns on a device, by what this thread allows; 0 on one without such units too.
 int split_columns_on(Device device, int64_t m, int64_t n, int64_t k, int64_t batch = 1);
 
 /// By parts with tiles of 64 or 128 columns. c = alpha a @ b + beta c of float32 with any strides,
