@@ -307,11 +307,11 @@ TEST_F(GpuSplitConv, WithoutRoomForPartsItIsAnErrorOrCudnns) {
 
 /// Too long for a simulated GPU (tests/gpu_tests.cmake): what `conv2d` does by itself.
 TEST_F(GpuSplitConv, ServesLargeConvolutions) {
-  ConvOptions options;
-  options.padding = {1};
   for (const int64_t stride : {1, 2}) {
+    ConvOptions options;
+    options.padding = {1};
     options.stride = {stride};
-    SplitConvProblem p({16, 64, 112, 112}, {128, 64, 3, 3}, options);
+    const SplitConvProblem p({16, 64, 112, 112}, {128 * stride, 64, 3, 3}, options);
     const Tensor x = gpu(p.x), w = gpu(p.w);
     EXPECT_EQ(conv_variant(x, w, options), ConvVariant::kSplit);
     expect_sums(conv2d(x, w, nullptr, options), p, cat("stride ", stride));
