@@ -27,7 +27,7 @@ Tiling describe(const std::vector<Header>& inputs, const std::vector<std::string
     return mapping->needed(i, output);
   };
   tiling.make = [mapping](const std::vector<Part>& parts, const Box& output, Interval) {
-    return mapping->work(parts, output);
+    return mapping->work(parts, output, nullptr);
   };
   return tiling;
 }

@@ -162,7 +162,7 @@ TEST(RankDevices, APlainProcessKeepsItsRanksAndTheirPlans) {
     mapping.dtype = inputs.at(0).dtype;
     mapping.needed = [](size_t, const Box& box) { return box; };
     mapping.choices = {{"row", split_over_ranks(inputs.at(0).sharding.mesh().size(), 2, 0)}};
-    mapping.work = [](const std::vector<Part>& parts, const Box&) {
+    mapping.work = [](const std::vector<Part>& parts, const Box&, const Tensor*) {
       return cuop::add(parts[0].local, parts[0].local);
     };
     return mapping;

@@ -62,8 +62,8 @@ Mapping map_product(const std::vector<Placement>& inputs) {
   mapping.flops_per_element =
       2.0 * static_cast<double>(inputs[0].shape[inputs[0].shape.ndim() - 1]);
   mapping.may_chunk = true;
-  mapping.work = [](const std::vector<Part>& parts, const Box&) {
-    return cuop::matmul(parts[0].local, parts[1].local);
+  mapping.work = [](const std::vector<Part>& parts, const Box&, const Tensor* out) {
+    return cuop::matmul(parts[0].local, parts[1].local, {}, out);
   };
   return mapping;
 }

@@ -9,7 +9,6 @@
 #include "cuop/dist/exec/call.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
-#include "cuop/ops/index/arrange.h"
 #include "cuop/ops/index/view.h"
 
 namespace cuop::dist {
@@ -96,7 +95,8 @@ std::vector<Interval> by_groups(Interval channels, int64_t per_group) {
 using Convolution = Tensor (*)(const Tensor&, const Tensor&, const Tensor*, const ConvOptions&,
                                const Tensor*);
 
-Tensor convolve(const Geometry& geometry, const std::vector<Part>& parts, const Box& output) {
+Tensor convolve(const Geometry& geometry, const std::vector<Part>& parts, const Box& output,
+                const Tensor* out) {
   static constexpr Convolution kFunctions[] = {&cuop::conv1d, &cuop::conv2d, &cuop::conv3d};
   const Convolution convolution = kFunctions[geometry.spatial() - 1];
   ConvOptions options = geometry.options;
@@ -112,7 +112,7 @@ Tensor convolve(const Geometry& geometry, const std::vector<Part>& parts, const 
   }
   const Tensor x = padded_to(parts[0], read);
   const Interval channels = output.interval(1), groups = geometry.groups_of(channels);
-  const auto made = [&](Interval wanted) {
+  const auto make = [&](Interval wanted, const Tensor* to) {
     const auto of_block = [&](const Tensor& tensor) {
       return slice(tensor, 0, wanted.low - channels.low, wanted.high - channels.low);
     };
@@ -123,13 +123,16 @@ Tensor convolve(const Geometry& geometry, const std::vector<Part>& parts, const 
         slice(x, 1, (of.low - groups.low) * per_group, (of.high - groups.low) * per_group);
     const Tensor bias = parts.size() > 2 ? of_block(parts[2].local) : Tensor();
     return convolution(inputs, of_block(parts[1].local), bias.is_defined() ? &bias : nullptr,
-                       options, nullptr);
+                       options, to);
   };
-  std::vector<Tensor> results;
-  for (const Interval part : by_groups(channels, geometry.outputs_per_group())) {
-    results.push_back(made(part));
+  const std::vector<Interval> runs = by_groups(channels, geometry.outputs_per_group());
+  if (runs.size() == 1) return make(channels, out);
+  const Tensor result = out != nullptr ? *out : empty(output.shape(), x.dtype(), x.device());
+  for (const Interval run : runs) {
+    const Tensor to = slice(result, 1, run.low - channels.low, run.high - channels.low);
+    make(run, &to);
   }
-  return results.size() == 1 ? results[0] : concatenate(results, 1);
+  return result;
 }
 
 Mapping map_conv(const ConvOptions& options, const std::vector<Placement>& inputs) {
@@ -158,8 +161,8 @@ Mapping map_conv(const ConvOptions& options, const std::vector<Placement>& input
   mapping.skips_elements = true;  // between windows that are far apart
   const Geometry geometry{x, w, mapping.shape, options};
   mapping.needed = [geometry](size_t i, const Box& box) { return needed_box(geometry, i, box); };
-  mapping.work = [geometry](const std::vector<Part>& parts, const Box& box) {
-    return convolve(geometry, parts, box);
+  mapping.work = [geometry](const std::vector<Part>& parts, const Box& box, const Tensor* out) {
+    return convolve(geometry, parts, box, out);
   };
   // Of images rows and columns; planes of volumes come before them.
   std::vector<SplitDim> dims{{0, "batch"}, {1, "channel"}};

@@ -131,10 +131,10 @@ Mapping describe(const Elementwise& work, const std::vector<Placement>& inputs,
         {"row", split_over_ranks(inputs[0].sharding.mesh().size(), mapping.shape.ndim(),
                                  longest_dim(mapping.shape))});
   }
-  mapping.work = [work](const std::vector<Part>& parts, const Box&) {
+  mapping.work = [work](const std::vector<Part>& parts, const Box&, const Tensor* out) {
     std::vector<Tensor> tensors;
     for (const Part& part : parts) tensors.push_back(part.local);
-    return work.compute(tensors);
+    return work.compute(tensors, out);
   };
   return mapping;
 }
@@ -212,7 +212,7 @@ DescribeMapping transpose_mapping(int64_t dim0, int64_t dim1) {
       mapping.choices.push_back(
           {"row", split_over_ranks(x.sharding.mesh().size(), x.shape.ndim(), a)});
     }
-    mapping.work = [a, b](const std::vector<Part>& parts, const Box&) {
+    mapping.work = [a, b](const std::vector<Part>& parts, const Box&, const Tensor*) {
       return swap_axes(parts[0].local, a, b);
     };
     return mapping;

@@ -60,7 +60,9 @@ DistTensor execute_in_chunks(const Plan& plan, const std::vector<DistTensor>& in
       const Box box = needed(i, of_chunk(chunk))[own];
       parts.push_back({view_of(places[i], box), box, inputs[i].device()});
     }
-    copy_into(block.place_of(mine), mapping.work(parts, mine));
+    const Tensor place = block.place_of(mine);
+    const Tensor result = mapping.work(parts, mine, &place);
+    if (result.data() != place.data()) copy_into(place, result);
   };
   stages.take = [&](int64_t chunk) { block.take(of_chunk(chunk)); };
   run_pipeline(device, count, stages, {}, shared);
@@ -85,7 +87,7 @@ DistTensor execute_map(const Plan& plan, const std::vector<DistTensor>& inputs,
   const Device device = inputs[0].device();
   Tensor local;
   if (!made[rank].empty()) {
-    local = mapping.work(parts, made[rank]);
+    local = mapping.work(parts, made[rank], nullptr);
   } else if (!made[rank].is_void) {
     local = empty(made[rank].shape(), output.dtype, device);
   }
@@ -103,7 +105,7 @@ Tensor map_alone(const Plan& plan, const std::vector<Tensor>& inputs, const Mapp
     const Box needed = needed_boxes(mapping.needed, i, input.ndim(), {made})[0];
     parts.push_back({view_of(whole, needed), needed, input.device()});
   }
-  return mapping.work(parts, made);
+  return mapping.work(parts, made, nullptr);
 }
 
 }  // namespace

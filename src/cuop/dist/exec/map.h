@@ -10,8 +10,9 @@ namespace cuop::dist {
 
 struct Mapping : MapProblem {
   /// Computes the block `output` of the result from the parts of the inputs that it needs. Not
-  /// called where the block is empty.
-  std::function<Tensor(const std::vector<Part>& inputs, const Box& output)> work;
+  /// called where the block is empty. May write it into `out`, if that is given and of its shape
+  /// and dtype, and returns `out` then.
+  std::function<Tensor(const std::vector<Part>& inputs, const Box& output, const Tensor* out)> work;
 };
 
 /// All of the mapping of inputs that lie so but `inputs` and `wanted`, under a strategy that is

@@ -22,13 +22,13 @@ class NormLook {
 
   /// float64 [n, rows of this rank's block]: for each of n norms the sums of squares of each row.
   /// They have been written when the current stream has done what it holds now, and stay as they
-  /// are until `norms` returns. Collective: they are on their way to every host behind that, without
-  /// the current stream.
+  /// are until `norms` returns. Collective: they are on their way to every host behind that,
+  /// without the current stream.
   void mark(const Tensor& squares);
 
-  /// The n norms, the same on every rank. Waits for what was marked and for nothing that the current
-  /// stream was given since. Sums over blocks of whole rows are the same bits for any number of
-  /// ranks; rows that are cut are added piece by piece.
+  /// The n norms, the same on every rank. Waits for what was marked and for nothing that the
+  /// current stream was given since. Sums over blocks of whole rows are the same bits for any
+  /// number of ranks; rows that are cut are added piece by piece.
   std::vector<double> norms();
 
  private:

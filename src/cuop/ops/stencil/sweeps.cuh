@@ -307,9 +307,7 @@ struct JacobiUpdate {
       const T horizontal = rows[1].cells[k] + rows[1].cells[k + 2];
       next[k] = ((vertical + horizontal) - static_cast<T>(a.factor) * f.values[k]) * T(0.25);
       const double update = static_cast<double>(next[k] - rows[1].cells[k + 1]);
-      // Squares of float32 are exact in double: one rounding either way.
-      if ((counted >> k & 1u) == 0) continue;
-      norms[j] = sizeof(T) == 4 ? math::fma(update, update, norms[j]) : norms[j] + update * update;
+      if ((counted >> k & 1u) != 0) norms[j] += update * update;
     }
   }
   /// Adds up the squares of a sweep's update over the tile's part of each row.
