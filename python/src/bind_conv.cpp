@@ -21,7 +21,9 @@ result is [N, O, out] with out = (in + 2 * padding - dilation * (kernel - 1) - 1
 x, w and bias share one dtype, any but bool: float16 and bfloat16 are computed in float32, integers
 wrap. variant: 'auto', 'onednn' (float32, where oneDNN is installed), 'gemm' (patches and matrix
 products; no integers), 'direct' (loops over the padded image; on the CPU no complex dtypes) or, on
-a GPU, 'cudnn' (floating dtypes). activation: 'none', or 'relu' for 0 in place of negative results (NaN
+a GPU, 'cudnn' (floating dtypes) or 'split' (float32 on the matrix units of compute capability 9.0, by
+three bfloat16 parts of each element and as accurate as sums in float32; one group, at most 64 elements
+of the kernel), which 'auto' takes where it is expected or known to be faster. activation: 'none', or 'relu' for 0 in place of negative results (NaN
 stays; not for complex dtypes), on a GPU in the same pass over memory where cuDNN has a kernel for it.
 Raises ShapeError, DTypeError, and ExecutionError for a variant that cannot run.)");
   m.def(
@@ -61,7 +63,7 @@ void bind_conv(Module& m) {
       "x"_a, "w"_a, nb::kw_only(), "stride"_a = 1, "padding"_a = 0, "dilation"_a = 1,
       "groups"_a = 1, "variant"_a = "auto",
       "The variant that a convolution of these arguments runs: 'onednn', 'gemm',\n"
-      "'direct' or 'cudnn'.");
+      "'direct', 'cudnn' or 'split'.");
   m.def(
       "dnn_info", [] { return library_info(backend::dnn::info()); },
       "The CPU's oneDNN library: a dict of available, version, path and, when there is none, the "

@@ -80,6 +80,27 @@ def test_the_variant_is_cudnn():
         cuop.conv2d(x, w, variant="onednn")
 
 
+def test_parts_on_matrix_units_are_as_accurate_as_float32():
+    rng = np.random.default_rng(2)
+    x = rng.uniform(-1, 1, (2, 33, 9, 10)).astype("float32")
+    w = rng.uniform(-1, 1, (5, 33, 3, 2)).astype("float32")
+    options = {"stride": 2, "padding": 1}
+    on_gpu = [cuop.tensor(each, device="cuda") for each in (x, w)]
+    try:
+        assert cuop.conv_variant(*on_gpu, **options, variant="split") == "split"
+    except cuop.ExecutionError as error:
+        if "it needs a GPU of compute capability 9.0" not in str(error):
+            raise
+        pytest.skip("needs a GPU of compute capability 9.0")
+    there = cuop.conv2d(*on_gpu, **options, variant="split").to_numpy()
+    wide = [cuop.tensor(each.astype("float64")) for each in (x, w)]
+    np.testing.assert_allclose(there, cuop.conv2d(*wide, **options).to_numpy(), rtol=0, atol=2e-6)
+    with pytest.raises(cuop.ExecutionError, match="it is for float32"):
+        cuop.conv2d(*(each.to("float64") for each in on_gpu), variant="split")
+    with pytest.raises(cuop.ExecutionError, match="the tensors are on the CPU"):
+        cuop.conv2d(cuop.tensor(x), cuop.tensor(w), variant="split")
+
+
 @pytest.mark.parametrize("dtype", ["int8", "uint32", "int64", "complex64", "complex128"])
 def test_dtypes_that_cudnn_lacks_are_convolved_directly(dtype):
     rng = np.random.default_rng(1)

@@ -186,7 +186,7 @@ SplitConvPlan plan_split_conv(const ConvSizes& sizes, int multiprocessors) {
 bool is_split_conv_faster(const ConvSizes& s, const SplitConvPlan& plan) {
   // cuDNN's, measured on H100s: 42 TFLOP/s, the bytes of x and y behind it. Engines that transform
   // tiles of 3 x 3 (Winograd's algorithm) reach 76, which it does not choose by itself.
-  constexpr double kLibraryRate = 4.2e13, kByteRate = 3e12, kLibraryStart = 1e-5, kSurely = 0.92;
+  constexpr double kLibraryRate = 4.2e13, kByteRate = 3e12, kLibraryStart = 1e-5, kSurely = 0.93;
   const double library = std::max(2 * products_of(s) / kLibraryRate,
                                   4 * (results_of(s) + elements_of(s)) / kByteRate) +
                          kLibraryStart;
