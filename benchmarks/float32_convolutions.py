@@ -9,10 +9,10 @@ the largest of one image, in units of the sum of the magnitudes of its terms, be
 """
 
 import argparse
-import statistics
 from pathlib import Path
 
 import torch
+from float32_products import L2_BYTES, keep, milliseconds
 
 import cuop
 from cuop.bench.gpu_measure import LIBRARIES, Contender
@@ -26,23 +26,12 @@ CASES = """
 80x64x28x28,64x64x3x3,1,1 1x64x512x512,64x64x3x3,1,1 1x256x64x64,256x256x3x3,1,1 1x512x28x28,512x512x3x3,1,1
 8x16x224x224,16x16x3x3,1,1 4x32x32x64x64,64x32x3x3x3,1,1 64x256x4096,256x256x9,1,4 256x64x32x32,192x64x3x3,1,1
 """.split()
-ROUNDS, L2_BYTES = 5, 120 << 20
 
 
 def of(case):
     x, w, stride, padding = case.split(",")
     shapes = [tuple(map(int, each.split("x"))) for each in (x, w)]
     return *shapes, int(stride), int(padding)
-
-
-def milliseconds(contenders):
-    """Of each, from the same interleaved rounds."""
-    times = [[] for _ in contenders]
-    for turn in range(ROUNDS):
-        for k in range(len(contenders)):
-            n = (turn + k) % len(contenders)
-            times[n].append(contenders[n].sample("G") * 1e3)
-    return [statistics.median(t) for t in times]
 
 
 def line(case):
@@ -106,9 +95,7 @@ def main():
         lines.append(line(case))
         print(lines[-1], flush=True)
         torch.cuda.empty_cache()
-    if options.table:
-        heading = "# Convolutions of float32 beside PyTorch's\n\n- command: python benchmarks/float32_convolutions.py\n"
-        options.table.write_text(heading + "\n".join(lines) + "\n", encoding="utf-8")
+    keep(lines, "Convolutions", "float32_convolutions.py", options.table)
 
 
 if __name__ == "__main__":

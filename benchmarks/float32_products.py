@@ -97,6 +97,13 @@ def line(shape, transposed=False):
     )
 
 
+def keep(lines, what, script, table):
+    """The lines under their heading, in a file if one is named."""
+    if table:
+        heading = f"# {what} of float32 beside PyTorch's\n\n- command: python benchmarks/{script}\n"
+        table.write_text(heading + "\n".join(lines) + "\n", encoding="utf-8")
+
+
 def main():
     """Print a line a shape, and keep them in a file."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -120,9 +127,7 @@ def main():
         lines.append(line(shape, transposed))
         print(lines[-1], flush=True)
         torch.cuda.empty_cache()
-    if options.table:
-        heading = "# Products of float32 beside PyTorch's\n\n- command: python benchmarks/float32_products.py\n"
-        options.table.write_text(heading + "\n".join(lines) + "\n", encoding="utf-8")
+    keep(lines, "Products", "float32_products.py", options.table)
 
 
 if __name__ == "__main__":

@@ -258,8 +258,8 @@ TEST(Conv, ActivationNamesRoundTripAndOthersAreRefused) {
 }
 
 TEST(Conv, VariantNamesRoundTrip) {
-  for (const ConvVariant v :
-       {ConvVariant::kAuto, ConvVariant::kOneDnn, ConvVariant::kGemm, ConvVariant::kDirect}) {
+  for (const ConvVariant v : {ConvVariant::kAuto, ConvVariant::kOneDnn, ConvVariant::kGemm,
+                              ConvVariant::kDirect, ConvVariant::kCudnn, ConvVariant::kSplit}) {
     EXPECT_EQ(parse_conv_variant(name(v)), v);
   }
 }

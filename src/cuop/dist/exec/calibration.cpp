@@ -233,8 +233,8 @@ std::optional<Machine> measured(Communicator& comm, Device device) {
 std::string figures_key(std::string_view kind, int ranks, int on_a_host, Device device) {
   const std::string threads =
       device.is_cpu() ? cat(backend::thread_count(), " threads, ") : std::string();
-  return cat("figures, long convolutions too, of ranks ", kind, ", ", ranks, " of which ", on_a_host,
-             " on a host, ", threads, tune::machine_text(device));
+  return cat("figures, long convolutions too, of ranks ", kind, ", ", ranks, " of which ",
+             on_a_host, " on a host, ", threads, tune::machine_text(device));
 }
 
 std::optional<Machine> stored_figures(const std::string& key) {
