@@ -191,7 +191,10 @@ def test_settings_wait_for_a_gpu_and_reach_it_with_its_first_use(none_kept, monk
         (lambda cuda: cuda.set_memory_limit(-1), "memory limit: -1 bytes"),
         (lambda cuda: cuda.set_cache_size(-1), "cache size: -1 bytes"),
         (lambda cuda: cuda.set_memory_callback(3), "needed is a function"),
-        (lambda cuda: cuda.set_memory_callback(print, [2.0]), "threshold 2 is not a fraction"),
+        (
+            lambda cuda: cuda.set_memory_callback(print, [2.0]),
+            "set_memory_callback: thresholds has 2",
+        ),
         (lambda cuda: cuda.set_memory_fraction(0.5, "cpu"), "'cpu' is not a GPU"),
         (lambda cuda: cuda.memory_allocated("cpu"), "'cpu' is not a GPU"),
         (lambda cuda: cuda.memory_stats("gpu"), "'gpu' is not a GPU"),

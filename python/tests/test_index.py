@@ -246,6 +246,11 @@ def test_along_axis(shape, data, seed):
     assert np.array_equal(np.asarray(result), target)
 
 
+def test_values_that_do_not_fit_are_named():
+    with pytest.raises(cuop.ShapeError, match="put_along_axis: values: shape"):
+        cuop.put_along_axis(cuop.zeros((2, 3)), cuop.asarray([[1, 2]]), cuop.zeros(4), 1)
+
+
 @given(st.lists(SIZES, min_size=1, max_size=3), st.sampled_from(DTYPES), st.integers(0, 2**32))
 def test_masks(shape, dtype, seed):
     rng = np.random.default_rng(seed)

@@ -91,7 +91,10 @@ def test_a_limit_is_an_error_with_figures_and_the_program_goes_on(pool):
             lambda: cuop.set_memory_callback(3, device="cpu"),
             "function: needed is a function, given 3",
         ),
-        (lambda: cuop.set_memory_callback(print, [2.0], "cpu"), "threshold 2 is not a fraction"),
+        (
+            lambda: cuop.set_memory_callback(print, [2.0], "cpu"),
+            "set_memory_callback: thresholds has 2",
+        ),
         (lambda: cuop.memory_snapshot("/no/such/folder/x", "cpu"), "cannot be written"),
     ],
 )

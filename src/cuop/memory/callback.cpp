@@ -21,8 +21,8 @@ const char* name(MemoryEvent::Kind kind) {
 void check_thresholds(const std::vector<double>& thresholds) {
   for (const double threshold : thresholds) {
     if (!(threshold > 0.0 && threshold <= 1.0)) {
-      throw ExecutionError(cat("memory callback: threshold ", threshold,
-                               " is not a fraction of the capacity; give 0 < threshold <= 1"));
+      throw ExecutionError(cat("set_memory_callback: thresholds has ", threshold,
+                               ", not a fraction of the capacity; give 0 < threshold <= 1"));
     }
   }
 }

@@ -113,7 +113,7 @@ void put_along_axis(const Tensor& x, const Tensor& indices, const Tensor& values
     throw ShapeError(cat("put_along_axis: indices of shape ", indices.shape(),
                          " do not fit x of shape ", x.shape()));
   }
-  scatter_picks(along.view, along.picks, values);
+  scatter_picks(along.view, along.picks, values, "put_along_axis: values");
 }
 
 Tensor masked_select(const Tensor& x, const Tensor& mask) {

@@ -146,12 +146,12 @@ Tensor gather_picks(const Tensor& view, const Picks& picks, const Tensor* out) {
   return *out;
 }
 
-void scatter_picks(const Tensor& view, const Picks& picks, const Tensor& value) {
+void scatter_picks(const Tensor& view, const Picks& picks, const Tensor& value, const char* who) {
   Tensor source = squeeze_leading(value, picks.result_shape.ndim());
-  Layout wide = broadcast_to(source.layout(), picks.result_shape, "index assignment: value");
+  Layout wide = broadcast_to(source.layout(), picks.result_shape, who);
   source = cast(source, view.dtype());
   if (may_overlap(source, view)) source = clone(source);
-  wide = broadcast_to(source.layout(), picks.result_shape, "index assignment: value");
+  wide = broadcast_to(source.layout(), picks.result_shape, who);
   Tensor dense = source.with_layout(wide);
   if (dense.size() == 0) return;
   if (!picked_stride(wide, picks)) dense = clone(dense);

@@ -46,8 +46,10 @@ Picks combine_offsets(const Tensor& view, std::span<const Offsets> parts, std::s
 
 /// The picked elements as a new tensor, or in `out` (checked by the caller).
 Tensor gather_picks(const Tensor& view, const Picks& picks, const Tensor* out);
-/// Assigns `value`, broadcast to the picked shape and converted to the view's dtype.
-void scatter_picks(const Tensor& view, const Picks& picks, const Tensor& value);
+/// Assigns `value`, broadcast to the picked shape and converted to the view's dtype; `who` begins
+/// the error where it does not fit.
+void scatter_picks(const Tensor& view, const Picks& picks, const Tensor& value,
+                   const char* who = "index assignment: value");
 
 /// `value` without leading axes of size 1 beyond `ndim`, which assignment ignores.
 Tensor squeeze_leading(const Tensor& value, int ndim);
