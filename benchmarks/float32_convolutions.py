@@ -26,24 +26,22 @@ CASES = """
 80x64x28x28,64x64x3x3,1,1 1x64x512x512,64x64x3x3,1,1 1x256x64x64,256x256x3x3,1,1 1x512x28x28,512x512x3x3,1,1
 8x16x224x224,16x16x3x3,1,1 4x32x32x64x64,64x32x3x3x3,1,1 64x256x4096,256x256x9,1,4 256x64x32x32,192x64x3x3,1,1
 """.split()
+MOST_SETS = 20
 
 
-def of(case):
+def parsed(case):
     x, w, stride, padding = case.split(",")
     shapes = [tuple(map(int, each.split("x"))) for each in (x, w)]
     return *shapes, int(stride), int(padding)
 
 
 def line(case):
-    shape, kernel, stride, padding = of(case)
+    shape, kernel, stride, padding = parsed(case)
     axes = len(shape) - 2
     theirs_of = {1: torch.conv1d, 2: torch.conv2d, 3: torch.conv3d}[axes]
     ours_of = {1: cuop.conv1d, 2: cuop.conv2d, 3: cuop.conv3d}[axes]
-    sets = max(1, -(-L2_BYTES // (4 * torch.Size(shape).numel())))
-    theirs = [
-        [torch.randn(s, device="cuda") for s in (shape, kernel)] for _ in range(min(sets, 20))
-    ]
-    sets = len(theirs)
+    sets = min(max(1, -(-L2_BYTES // (4 * torch.Size(shape).numel()))), MOST_SETS)
+    theirs = [[torch.randn(s, device="cuda") for s in (shape, kernel)] for _ in range(sets)]
     ours = [[cuop.from_dlpack(t) for t in pair] for pair in theirs]
     options = {"stride": stride, "padding": padding}
     chosen = cuop.conv_variant(*ours[0], **options)
@@ -59,10 +57,9 @@ def line(case):
     split = forced[0] if forced else took
     x, w = (t.double() for t in theirs[0])
     wanted, size = (theirs_of(f(x[:1]), f(w), None, **options) for f in (lambda t: t, torch.abs))
-    one = [cuop.from_dlpack(t) for t in (theirs[0][0], theirs[0][1])]
     results = [
         theirs_of(*theirs[0], None, **options)[:1],
-        torch.from_dlpack(ours_of(*one, **options, variant="split"))[:1],
+        torch.from_dlpack(ours_of(*ours[0], **options, variant="split"))[:1],
     ]
     errors = [float(((r.double() - wanted).abs() / size).max()) for r in results]
     flops = 2.0 * results[0].numel() * shape[0] * torch.Size(kernel[1:]).numel()

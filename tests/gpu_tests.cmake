@@ -66,7 +66,8 @@ if(TARGET cuop_simulated_driver)
       GpuReduce.SumsOfEveryDtypeOverAllAxes GpuReduce.ExtremesAndTheirPlaces
       GpuOwnProduct.LargeSizes GpuOwnProduct.AnyKernelForAnyOperands GpuAccuracy.*
       GpuSplitProduct.LargeSizes GpuSplitProduct.ServesLargeMatmuls
-      GpuSplitConv.ServesLargeConvolutions GpuSplitConv.IsAmongTheCandidatesOfASearch GpuSplitProduct.ARepeatedOperandIsSplitOnce Runtime_cuda.OrdersStreams)
+      GpuSplitConv.ServesLargeConvolutions GpuSplitConv.IsAmongTheCandidatesOfASearch
+      GpuSplitProduct.ARepeatedOperandIsSplitOnce Runtime_cuda.OrdersStreams)
   list(JOIN CUOP_NOT_SIMULATED ":" CUOP_NOT_SIMULATED)
   set(folder ${PROJECT_BINARY_DIR}/simulator)
   gtest_discover_tests(cuop_gpu_tests TEST_PREFIX sim. TEST_LIST CUOP_SIMULATED_TESTS

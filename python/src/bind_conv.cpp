@@ -23,9 +23,9 @@ wrap. variant: 'auto', 'onednn' (float32, where oneDNN is installed), 'gemm' (pa
 products; no integers), 'direct' (loops over the padded image; on the CPU no complex dtypes) or, on
 a GPU, 'cudnn' (floating dtypes) or 'split' (float32 on the matrix units of compute capability 9.0, by
 three bfloat16 parts of each element and as accurate as sums in float32; one group, at most 64 elements
-of the kernel), which 'auto' takes where it is expected or known to be faster. activation: 'none', or 'relu' for 0 in place of negative results (NaN
-stays; not for complex dtypes), on a GPU in the same pass over memory where cuDNN has a kernel for it.
-Raises ShapeError, DTypeError, and ExecutionError for a variant that cannot run.)");
+of the kernel), which 'auto' takes where it is expected or known to be faster. activation: 'none', or
+'relu' for 0 in place of negative results (NaN stays; not for complex dtypes), on a GPU in the same
+pass over memory where there is a kernel for both. Raises ShapeError, DTypeError, and ExecutionError for a variant that cannot run.)");
   m.def(
       name,
       [convolution](Arg<Tensor> x, Arg<Tensor> w, std::optional<Arg<Tensor>> bias,

@@ -64,11 +64,11 @@ struct SplitConvResult {
   }
 };
 
-/// A warp's sums, 16 rows by `Columns` positions, in shared memory: half of them at a time, every
-/// second line. Threads have them by lines far apart, and write neighbours.
+/// A warp's sums of all its rows by `Columns` positions, in shared memory: half of them at a time,
+/// every second line. Threads have them by lines far apart, and write neighbours.
 template <int Columns>
 struct SumExchange {
-  static constexpr int kRows = 16, kLines = 4, kRun = Columns / kSplitGroup;
+  static constexpr int kLines = 4, kRun = Columns / kSplitGroup;
 
   float* room;
 
@@ -105,7 +105,7 @@ struct SplitConvRows {
 
   CUOP_FN SplitConvRows(const SplitConv& all, int64_t row) : p(all), first(row) {
     const int64_t left = p.out_channels - row;
-    count = left < 16 ? static_cast<int>(left) : 16;
+    count = left < kSplitConvWarpRows ? static_cast<int>(left) : kSplitConvWarpRows;
   }
 
   /// The lines of one half, positions from this group on.
@@ -185,7 +185,8 @@ CUOP_FN void convolve_split(const SplitConv& p) {
   };
   const auto finish = [&](const SplitConvTile& tile) {
     const int warp = static_cast<int>(threadIdx.x) / 32;
-    const SplitConvRows rows(p, tile.row + row_group * kSplitGroup + warp % 4 * 16);
+    const int64_t row = tile.row + row_group * kSplitGroup + warp % 4 * kSplitConvWarpRows;
+    const SplitConvRows rows(p, row);
     unsigned char* const room = room_behind_stages<kStageBytes, kStages, kSpare>() +
                                 warp * split_conv_exchange_bytes(Columns);
     SumExchange<Columns> exchange{reinterpret_cast<float*>(room)};

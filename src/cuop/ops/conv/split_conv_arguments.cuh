@@ -9,6 +9,7 @@
 #pragma once
 
 #include "cuop/jit/kernels/divisor.h"
+#include "cuop/jit/kernels/stage_sizes.cuh"
 #include "cuop/ops/matmul/split_product_arguments.cuh"
 
 namespace cuop::jit {
@@ -58,11 +59,14 @@ CUOP_FN constexpr int split_conv_stage_bytes(int columns, int row_warpgroups) {
 CUOP_FN constexpr int split_conv_stages(int columns, int row_warpgroups) {
   return columns < 128 ? 5 : row_warpgroups == 2 ? 4 : 3;
 }
-/// Of each working warp, 16 rows by half the positions, that threads exchange before they write.
-CUOP_FN constexpr int split_conv_exchange_bytes(int columns) { return 16 * columns / 2 * 4; }
-/// And of all of them.
+/// Rows of a working warp, whose threads exchange its sums of half the positions before they write.
+inline constexpr int kSplitConvWarpRows = 16;
+CUOP_FN constexpr int split_conv_exchange_bytes(int columns) {
+  return kSplitConvWarpRows * columns / 2 * static_cast<int>(sizeof(float));
+}
+/// Of all of them.
 CUOP_FN constexpr int split_conv_spare_bytes(int columns) {
-  return 8 * split_conv_exchange_bytes(columns);
+  return 4 * kWorkingWarpgroups * split_conv_exchange_bytes(columns);
 }
 
 }  // namespace cuop::jit

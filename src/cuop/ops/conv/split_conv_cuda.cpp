@@ -44,12 +44,12 @@ int64_t extent_of(const ConvSizes& s, size_t axis) {
   return extent;
 }
 
-/// Seconds of the product's turns, as split_product_cuda.cpp has them.
+/// Seconds of the product's turns, each of whose tiles has its steps and its end.
 double turn_seconds(const jit::SplitConv& p, SplitConvTileShape tile, int multiprocessors) {
-  const double step = tile.columns < 128 ? 0.68e-6 : 1.18e-6, end = 4e-6;
+  constexpr double kEnd = 4e-6;
   const auto turns = static_cast<double>(divide_up(p.tiles, int64_t{multiprocessors}));
   const auto steps = static_cast<double>(divide_up(p.channels, kDepth) * p.taps);
-  return turns * (steps * step + end);
+  return turns * (steps * split_step_seconds(tile.columns) + kEnd);
 }
 
 double elements_of(const ConvSizes& s) {
@@ -100,7 +100,7 @@ SplitConvPlan laid_out(const ConvSizes& s) {
   p.channels = s.in_channels;
   p.out_channels = s.out_channels;
   p.positions = s.batch;
-  std::array<int64_t, 3> extent{}, step{};
+  Axes extent{};
   for (size_t i = 0; i < 3; ++i) {
     p.in[i] = static_cast<int>(s.in[i]);
     p.kernel[i] = static_cast<int>(s.kernel[i]);
@@ -112,7 +112,7 @@ SplitConvPlan laid_out(const ConvSizes& s) {
     p.extent[i] = jit::make_divisor(static_cast<uint32_t>(extent[i]));
     p.positions *= extent[i];
   }
-  step = {extent[1] * extent[2], extent[2], 1};
+  const Axes step{extent[1] * extent[2], extent[2], 1};
   // Each tap's plane, one for all taps that meet the same elements, and how far it goes there.
   std::array<int64_t, jit::kMostSplitTaps> shifts{}, planes{};
   for (int64_t z = 0; z < s.kernel[0]; ++z) {

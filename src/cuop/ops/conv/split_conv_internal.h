@@ -8,11 +8,10 @@
 
 namespace cuop::kernels {
 
-/// A tile: 64 sums of each of two warpgroups by `columns` positions (64 or 128), which have
-/// channels of their own (2) or share 64 of them (1).
+/// Of a tile each of two warpgroups has 64 channels by `columns` positions (64 or 128): with
+/// channels of its own (`row_warpgroups` 2), or with positions of its own (1).
 struct SplitConvTileShape {
   int columns, row_warpgroups;
-  bool operator==(const SplitConvTileShape&) const = default;
 };
 inline constexpr SplitConvTileShape kSplitConvTiles[] = {{128, 2}, {128, 1}, {64, 2}, {64, 1}};
 
@@ -21,7 +20,7 @@ struct SplitConvPlan {
   SplitConvTileShape tile{};
   jit::SplitConv arguments{};  ///< sizes and steps, without addresses
   int64_t part_bytes = 0;      ///< of x
-  double seconds = 0;          ///< that it is expected to take on a GPU of 132 multiprocessors
+  double seconds = 0;          ///< that it is expected to take
 };
 /// Why the kernels cannot convolve these sizes, or "".
 std::string split_conv_obstacle(const ConvSizes& sizes);

@@ -33,7 +33,7 @@ constexpr int64_t kShortDepth = 512;
 /// longer where rows of an odd length cannot be written in pairs.
 double product_seconds(int64_t m, int64_t n, int64_t k, int64_t batch, int columns,
                        int multiprocessors) {
-  const double step = columns < 128 ? 0.68e-6 : 1.18e-6, tile = n % 2 == 0 ? 3e-6 : 13e-6;
+  const double step = split_step_seconds(columns), tile = n % 2 == 0 ? 3e-6 : 13e-6;
   const int64_t tiles =
       batch * divide_up(m, int64_t{jit::kSplitRows}) * divide_up(n, int64_t{columns});
   const auto turns = static_cast<double>(divide_up(tiles, int64_t{multiprocessors}));
@@ -41,6 +41,8 @@ double product_seconds(int64_t m, int64_t n, int64_t k, int64_t batch, int colum
 }
 
 }  // namespace
+
+double split_step_seconds(int columns) { return columns < 128 ? 0.68e-6 : 1.18e-6; }
 
 int split_columns(int64_t m, int64_t n, int64_t k, int64_t batch, int multiprocessors) {
   // cuBLASLt's: 49 TFLOP/s, the result's bytes behind it. Splitting reads 4 bytes of an element and
