@@ -7,6 +7,7 @@
 
 #include "cuop/ops/index/arrange.h"
 #include "cuop/ops/index/view.h"
+#include "cuop/ops/stencil/norm_samples.h"
 #include "tests/gpu/compare.h"
 #include "tests/gpu/gpu_test.h"
 #include "tests/gpu/guarded.h"
@@ -296,6 +297,52 @@ TEST_F(GpuStencil, JacobiStopsWhereTheCpuDoes) {
   EXPECT_LT(here.sweeps, 5000);
   EXPECT_EQ(there.sweeps, here.sweeps);
   expect_same(there.u, here.u, 0.0, "converged");
+}
+
+TEST_F(GpuStencil, JacobiOfManyCellsStopsWhereTheCpuDoes) {
+  ASSERT_TRUE(has_many_cells(260 * 256));
+  const Tensor u = random_tensor({260, 256}, DType::kFloat32, 1);
+  const Tensor rhs = random_tensor({260, 256}, DType::kFloat32, 2);
+  const Tensor there_u = to_device(u, kGpu), there_rhs = to_device(rhs, kGpu);
+  JacobiOptions options{.dx = 0.01, .iterations = 70, .tolerance = 0.0};
+  const JacobiResult all = jacobi2d(there_u, there_rhs, options);
+  EXPECT_EQ(all.sweeps, options.iterations);
+  for (const int64_t sweeps : {1, 2, 31, 32, 33, 50, 64, 70}) {
+    const JacobiResult here =
+        jacobi2d(u, rhs, {.dx = 0.01, .iterations = sweeps, .tolerance = 0.0});
+    options.tolerance = here.update_norm * (1.0 + 1e-9);
+    const JacobiResult there = jacobi2d(there_u, there_rhs, options);
+    EXPECT_EQ(there.sweeps, sweeps);
+    EXPECT_NEAR(there.update_norm, here.update_norm, 1e-12 * here.update_norm);
+    expect_same(there.u, here.u, 0.0, cat("converged after ", sweeps));
+  }
+}
+
+TEST_F(GpuStencil, JacobiRowsMeasureTheLastSweeps) {
+  const int64_t most = jacobi_sweeps_at_once(kGpu);
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
+    const Tensor padded = to_device(random_tensor({40 + 2 * most, 70}, dtype, 1), kGpu);
+    const Tensor rhs = to_device(random_tensor({38 + 2 * most, 70}, dtype, 2), kGpu);
+    for (const int64_t sweeps : {int64_t{1}, most}) {
+      const auto swept = [&](int64_t measured) {
+        RowSweeps rows{sweeps};
+        rows.measured = measured;
+        return jacobi2d_rows(slice(padded, 0, 0, 40 + 2 * sweeps),
+                             slice(rhs, 0, 0, 38 + 2 * sweeps), 0.5, Boundary::kZero, nullptr,
+                             rows);
+      };
+      const JacobiSweep all = swept(sweeps);
+      const Tensor norms = reshape(all.row_norms, {sweeps, 40});
+      for (const int64_t measured : {int64_t{0}, int64_t{1}, sweeps - 1}) {
+        const JacobiSweep some = swept(measured);
+        expect_same(some.u, to_device(all.u, kCpu), 0.0, "u");
+        ASSERT_EQ(some.row_norms.size(), measured * 40);
+        if (measured == 0) continue;
+        expect_same(reshape(some.row_norms, {measured, 40}),
+                    to_device(slice(norms, 0, sweeps - measured, sweeps), kCpu), 0.0, "norms");
+      }
+    }
+  }
 }
 
 TEST_F(GpuStencil, JacobiRows) {

@@ -93,8 +93,10 @@ TEST_F(RowKernelBudget, Stencils) {
     if (is_complex(dtype)) continue;
     expect_within(jacobi_kernel(dtype, false), 64, 16);
     expect_within(jacobi_kernel(dtype, true), 64, 16);
-    expect_within(jacobi_sweep_kernel(dtype, false), 128);
-    expect_within(jacobi_sweep_kernel(dtype, true), 128, 32);
+    for (const bool has_norms : {false, true}) {
+      expect_within(jacobi_sweep_kernel(dtype, false, has_norms), 128);
+      expect_within(jacobi_sweep_kernel(dtype, true, has_norms), 128, 32);
+    }
     for (const RowKernel kernel :
          {RowKernel::kRelax, RowKernel::kResidual, RowKernel::kDots, RowKernel::kResample}) {
       expect_within(row_kernel(kernel, dtype), 64, 16);

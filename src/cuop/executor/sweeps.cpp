@@ -356,10 +356,13 @@ TileOperation jacobi_tiles(const JacobiOptions& jacobi, int64_t sweeps,
         band.replace(
             grown(own, left), now, now,
             [&](const Tensor& padded, Interval made, const Tensor& out, const RowSweeps& rows) {
+              RowSweeps wanted = rows;
+              if (!norms) wanted.measured = 0;
               const JacobiSweep result = jacobi2d_rows(padded, rhs.slice_of(grown(made, now - 1)),
-                                                       jacobi.dx, jacobi.boundary, &out, rows);
+                                                       jacobi.dx, jacobi.boundary, &out, wanted);
+              if (!norms) return;
               const Tensor squares = reshape(result.row_norms, {now, made.length()});
-              for (int64_t sweep = 0; norms && sweep < now; ++sweep) {
+              for (int64_t sweep = 0; sweep < now; ++sweep) {
                 norms->put(
                     done + sweep, own,
                     slice(select(squares, 0, sweep), 0, own.low - made.low, own.high - made.low));

@@ -88,6 +88,25 @@ TEST(RankDevices, SomeOnGpusAndSomeOnTheHostSweepTogether) {
   });
 }
 
+TEST(RankDevices, LargeGridsAreSweptToTheSweepThatIsBelowTheTolerance) {
+  const Tensor start = to_device(noise({260, 256}), kCpu);
+  for (const int64_t sweeps : {1, 3, 11, 20, 29}) {
+    const JacobiResult expected =
+        cuop::jacobi2d(start, start, {0.01, Boundary::kZero, sweeps, 0.0});
+    const JacobiOptions options{0.01, Boundary::kZero, 30, expected.update_norm * (1.0 + 1e-9)};
+    for (const char* strategy : {"row", "column"}) {
+      run_ranks(3, [&](const CommunicatorPtr& comm) {
+        const DistTensor u = DistTensor::from_root(comm, on_root(comm, to_device(start, home())));
+        SolveInfo info;
+        const DistTensor solved = jacobi_2d(u, u, options, &info, {.strategy = strategy});
+        EXPECT_EQ(info.sweeps, sweeps) << strategy;
+        EXPECT_NEAR(info.update_norm, expected.update_norm, 1e-12 * expected.update_norm);
+        expect_close(to_device(gather_all(solved), kCpu), expected.u, 0, "large");
+      });
+    }
+  }
+}
+
 TEST(RankDevices, OfTheHostStayThere) {
   run_ranks(3, [](const CommunicatorPtr& comm) {
     const Tensor whole = to_device(counting({5, 4}), kCpu);

@@ -11,6 +11,7 @@
 #include "cuop/dist/exec/call.h"
 #include "cuop/dist/exec/redistribute.h"
 #include "cuop/dist/plan/stencil_plan.h"
+#include "cuop/ops/stencil/norm_samples.h"
 
 namespace cuop::dist {
 namespace {
@@ -33,12 +34,22 @@ Plan plan_jacobi(const JacobiOptions& options, const PlanArguments& given) {
   return plan_sweeps(problem, given.machine, given.strategy);
 }
 
-/// Batches that may wait for somebody to look at their norms while another is begun: a GPU sweeps
-/// on while the host looks, and does a batch too many where the norms are small. The host itself
-/// would gain nothing. The same on all ranks, as their calls have to match.
-int64_t batches_ahead(const DistTensor& grid, const JacobiOptions& options, int64_t depth) {
-  const bool has_several = options.tolerance > 0.0 && options.iterations > depth;
-  return has_several && agree_all(grid.comm(), !grid.device().is_cpu()) ? 1 : 0;
+/// How somebody looks at norms while others sweep.
+struct Watch {
+  /// Batches that may wait to be looked at while another is begun: a GPU sweeps on while the host
+  /// looks, and does a batch too many where the norms are small. The host itself would gain
+  /// nothing.
+  int64_t ahead = 0;
+  bool is_sampled = false;  ///< batches measure their last sweep alone
+};
+
+/// The same on all ranks, as their calls have to match.
+Watch watch_of(const DistTensor& grid, const JacobiOptions& options, int64_t depth) {
+  const bool has_several = options.iterations > depth;
+  const bool is_large = has_many_cells(element_count(grid.shape()));
+  if (options.tolerance <= 0.0 || !(has_several || is_large)) return {};
+  const bool is_on_gpus = agree_all(grid.comm(), !grid.device().is_cpu());
+  return {is_on_gpus && has_several ? 1 : 0, is_on_gpus && is_large};
 }
 
 /// The first sweep of the oldest batch, from 1 on, whose norm is below the tolerance; 0 for none.
@@ -54,24 +65,31 @@ int64_t first_below(double tolerance, const std::vector<double>& norms, JacobiSw
   return 0;
 }
 
-/// Looks at the norms of the oldest batch; true when no sweep is wanted behind it. `is_last`: none
-/// has been begun, nor will be.
-bool look(JacobiSweeps& sweeps, const JacobiOptions& options, bool is_last, SolveInfo& info) {
+enum class Sight : uint8_t { kGoOn, kDone, kMeasureAll };
+
+/// Looks at the norms of the oldest batch. kDone: no sweep is wanted behind it. kMeasureAll: one of
+/// its sweeps may be the wanted one, and its last alone was measured. `is_last`: none has been
+/// begun since, nor will be.
+Sight look(JacobiSweeps& sweeps, const JacobiOptions& options, bool is_last, SolveInfo& info) {
   const std::vector<double> norms = sweeps.norms();
-  // Without a tolerance the last sweep alone was measured.
-  int64_t wanted = options.tolerance > 0.0 ? first_below(options.tolerance, norms, sweeps) : 0;
+  const auto measured = static_cast<int64_t>(norms.size());
+  int64_t wanted = 0;
+  if (options.tolerance > 0.0 && measured < sweeps.count()) {
+    if (!is_far_above(norms.back(), options.tolerance)) return Sight::kMeasureAll;
+  } else if (options.tolerance > 0.0) {
+    wanted = first_below(options.tolerance, norms, sweeps);
+  }
   if (wanted == 0 && !is_last) {
     sweeps.drop();
-    return false;
+    return Sight::kGoOn;
   }
-  const auto measured = static_cast<int64_t>(norms.size());
   if (wanted == 0) wanted = sweeps.count();
   info.sweeps = sweeps.first() + wanted;
   info.update_norm = sweeps.norm_slack() > 0.0
                          ? sweeps.exact_norm(wanted)
                          : norms[static_cast<size_t>(wanted - 1 - (sweeps.count() - measured))];
   sweeps.end_at(wanted);
-  return true;
+  return Sight::kDone;
 }
 
 DistTensor execute_jacobi(const JacobiOptions& options, const Plan& plan,
@@ -79,20 +97,26 @@ DistTensor execute_jacobi(const JacobiOptions& options, const Plan& plan,
   const DistTensor grid = moved_to(inputs[0], plan.inputs[0].sharding);
   const DistTensor rhs = moved_to(inputs[1], plan.inputs[1].sharding);
   const int64_t depth = plan.setting("depth");
-  const int64_t ahead = batches_ahead(grid, options, depth);
+  const auto [ahead, is_sampled] = watch_of(grid, options, depth);
   JacobiSweeps sweeps(grid, rhs, depth, plan.setting("overlap") != 0, ahead, options);
+  bool is_measured = options.tolerance > 0.0 && !is_sampled;  // every sweep
   int64_t begun = 0;
   for (bool is_done = options.iterations == 0; !is_done;) {
     check_interrupt();
     const bool is_all = begun == options.iterations;
     if (is_all || sweeps.waiting() > ahead) {
-      is_done = look(sweeps, options, is_all && sweeps.waiting() == 1, info);
+      const Sight seen = look(sweeps, options, is_all && sweeps.waiting() == 1, info);
+      is_done = seen == Sight::kDone;
+      if (seen == Sight::kMeasureAll) {
+        begun = sweeps.rewind();
+        is_measured = true;
+      }
       continue;
     }
     const int64_t now = std::min(depth, options.iterations - begun);
     begun += now;
     const bool is_last = begun == options.iterations;
-    sweeps.begin(now, options.tolerance > 0.0 ? now : is_last ? 1 : 0);
+    sweeps.begin(now, is_measured ? now : is_sampled || is_last ? 1 : 0);
   }
   info.residual_norm = sweeps.residual_norm();
   return sweeps.grid();

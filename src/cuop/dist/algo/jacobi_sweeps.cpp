@@ -71,6 +71,13 @@ void JacobiSweeps::end_at(int64_t wanted) {
   }
 }
 
+int64_t JacobiSweeps::rewind() {
+  grid_.restore(waiting_.front().before);
+  begun_ = first();
+  for (drop(); !waiting_.empty(); drop()) norms();  // what is marked stays as it is until then
+  return begun_;
+}
+
 double JacobiSweeps::exact_norm(int64_t wanted) {
   const Batch& batch = waiting_.front();
   const SweptBlock::State now = grid_.keep();
@@ -94,6 +101,7 @@ void JacobiSweeps::sweep(int64_t wanted, int64_t count, int64_t measured, const 
   const int64_t most = jacobi_sweeps_at_once(given_.device());
   for (int64_t done = 0; done < wanted;) {
     const int64_t now = std::min(most, wanted - done);
+    const int64_t of_these = std::clamp<int64_t>(done + now - (wanted - measured), 0, now);
     const SweptBlock::Sweep work = [&](const SweptPart& part) {
       const auto& [padded, out, first, left, columns, is_beside] = part;
       const int64_t more = now - 1, end = first + out.shape(0);
@@ -102,9 +110,9 @@ void JacobiSweeps::sweep(int64_t wanted, int64_t count, int64_t measured, const 
       const JacobiSweep made = cuop::jacobi2d_rows(
           padded, rhs, options_.dx, sides, &out,
           {now, in_grid.low - first, in_grid.high - first, std::max<int64_t>(0, own.low - left),
-           own.high - left, columns.low, columns.high});
-      if (measured == 0) return;
-      keep_norms(made.row_norms, part, done - (wanted - measured), slot->squares);
+           own.high - left, of_these, columns.low, columns.high});
+      if (of_these == 0) return;
+      keep_norms(made.row_norms, part, done + now - of_these - (wanted - measured), slot->squares);
     };
     if (is_new && done == 0) {
       grid_.exchange_and_sweep(now, now, count - now, work);
@@ -119,12 +127,10 @@ void JacobiSweeps::keep_norms(const Tensor& norms, const SweptPart& part, int64_
                               const Tensor& squares) {
   const int64_t rows = squares.shape(1), first = part.first;
   const Tensor made = reshape(norms, {-1, norms.shape(norms.ndim() - 1)});
-  const int64_t skipped = std::max<int64_t>(0, -at), sweeps = made.shape(0);
-  if (skipped >= sweeps) return;
   const int64_t low = std::max<int64_t>(0, first), high = std::min(rows, first + made.shape(1));
   if (low >= high) return;
-  const Tensor own = slice(slice(made, 0, skipped, sweeps), 1, low - first, high - first);
-  const Tensor to = slice(slice(squares, 0, at + skipped, at + sweeps), 1, low, high);
+  const Tensor own = slice(made, 1, low - first, high - first);
+  const Tensor to = slice(slice(squares, 0, at, at + made.shape(0)), 1, low, high);
   if (part.is_beside) {
     add(to, own, &to);
   } else {

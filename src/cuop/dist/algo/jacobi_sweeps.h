@@ -19,8 +19,8 @@ class JacobiSweeps {
   JacobiSweeps(const DistTensor& grid, const DistTensor& rhs, int64_t depth, bool is_overlapped,
                int64_t ahead, const JacobiOptions& options);
 
-  /// Fetches the halo and makes `count` sweeps, of which the last `measured` leave their norms: all
-  /// of them or one, or none, and then nobody waits for the batch.
+  /// Fetches the halo and makes `count` sweeps, of which the last `measured` leave their norms;
+  /// where none does nobody waits for the batch.
   void begin(int64_t count, int64_t measured);
   /// Batches that have left norms and have not been dropped.
   int64_t waiting() const { return static_cast<int64_t>(waiting_.size()); }
@@ -39,6 +39,9 @@ class JacobiSweeps {
   void end_at(int64_t wanted);
   /// Goes on without it.
   void drop();
+  /// Goes back to where it began, after `norms`: that and what was begun later is gone. Returns the
+  /// sweeps that were made before it.
+  int64_t rewind();
 
   /// By how much norms may be off, relative to themselves: 0 where rows are whole.
   double norm_slack() const;
@@ -64,7 +67,7 @@ class JacobiSweeps {
   /// `wanted` of `count` sweeps: of rows beyond the block as many as the sweeps that follow read.
   /// The last `measured` leave their squares in `slot`. Fetches the halo first if `is_new`.
   void sweep(int64_t wanted, int64_t count, int64_t measured, const Slot* slot, bool is_new);
-  /// Of sweeps of which the first is number `at` of those that are measured, negative before them.
+  /// Of sweeps of which the first is number `at` of those that are measured.
   static void keep_norms(const Tensor& norms, const SweptPart& part, int64_t at,
                          const Tensor& squares);
 

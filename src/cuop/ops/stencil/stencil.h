@@ -53,7 +53,8 @@ JacobiResult jacobi2d(const Tensor& u, const Tensor& rhs, const JacobiOptions& o
                       const Tensor* out = nullptr);
 
 /// The result of sweeps and, for each row, the sum of squares of its update (float64 [h], of
-/// several sweeps [sweeps, h], where the grid lies: nobody has waited for them).
+/// several sweeps [n, h] of the n that are measured, where the grid lies: nobody has waited for
+/// them).
 struct JacobiSweep {
   Tensor u;
   Tensor row_norms;

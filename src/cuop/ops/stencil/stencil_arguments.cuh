@@ -104,7 +104,7 @@ struct JacobiArguments {
   StencilGrid grid;
   StencilGrid rhs;  ///< of the grid's height and width
   StencilResult out;
-  double* norms;  ///< one a row
+  double* norms;  ///< one a row; null where they are not wanted
   NormColumns counted;
   double factor;  ///< dx^2, or for residuals 1 / dx^2
 };
@@ -112,7 +112,8 @@ struct JacobiArguments {
 struct JacobiSweepArguments {
   SweptGrid swept;
   StencilGrid rhs;  ///< of the grid's height, perhaps with fewer rows before and behind it
-  double* norms;    ///< [sweeps, height, tiles in a row], of the cells of each tile
+  double* norms;  ///< [sweeps that are measured, height, tiles in a row], of the cells of each tile
+  int64_t first_measured;  ///< of the sweeps; the later ones are as well
   NormColumns counted;
   double factor;  ///< dx^2
 };

@@ -137,7 +137,7 @@ jit::NormColumns counted(const RowSweeps& rows, int64_t width) {
   return {rows.first_column, std::min(rows.last_column, width)};
 }
 
-/// `out` undefined: the residual's norms alone.
+/// `out` undefined: the residual's norms alone. No norms where `norms` has no elements.
 void jacobi_once(const jit::StencilGrid& grid, const Tensor& rhs, const RowSweeps& rows,
                  double factor, const Tensor& out, const Tensor& norms) {
   const bool is_residual = !out.is_defined();
@@ -145,24 +145,26 @@ void jacobi_once(const jit::StencilGrid& grid, const Tensor& rhs, const RowSweep
       grid,
       grid_of(rhs, 0, Boundary::kZero),
       is_residual ? jit::StencilResult{nullptr, 0, 0, grid.width, 0} : result_of(out, rows),
-      norms.data<double>(),
+      norms.size() > 0 ? norms.data<double>() : nullptr,
       counted(rows, grid.width),
       factor};
   jit::launch_text(jacobi_kernel(rhs.dtype(), is_residual), rhs.device(), grid.height, &a);
 }
 
-/// Several sweeps in one pass; norms [sweeps, height].
+/// Several sweeps in one pass; norms [n, height] of the last n.
 void jacobi_at_once(const jit::StencilGrid& grid, const jit::StencilGrid& rhs,
                     const RowSweeps& rows, double factor, const Tensor& out, const Tensor& norms) {
   const jit::SweptGrid all = swept(grid, rows, out);
   const int64_t across = tiles_across(all, rows.sweeps, out.dtype());
-  const Tensor of_tiles = empty({rows.sweeps, grid.height, across}, DType::kFloat64, out.device());
-  const jit::JacobiSweepArguments a{all, rhs, of_tiles.data<double>(), counted(rows, grid.width),
-                                    factor};
+  const int64_t measured = norms.shape(0);
+  const Tensor of_tiles = empty({measured, grid.height, across}, DType::kFloat64, out.device());
+  const jit::JacobiSweepArguments a{
+      all, rhs, of_tiles.data<double>(), rows.sweeps - measured, counted(rows, grid.width), factor};
   const int64_t tiles = across * divide_up(grid.height, jit::kSweepRows - 2 * rows.sweeps);
   const bool has_gaps = is_part(all) || rhs.pitch != rhs.width;
-  jit::launch_text(jacobi_sweep_kernel(out.dtype(), has_gaps), out.device(), tiles, &a);
-  cuop::sum(of_tiles, Axes{2}, false, SumMode::kPlain, &norms);
+  jit::launch_text(jacobi_sweep_kernel(out.dtype(), has_gaps, measured > 0), out.device(), tiles,
+                   &a);
+  if (measured > 0) cuop::sum(of_tiles, Axes{2}, false, SumMode::kPlain, &norms);
 }
 
 }  // namespace
@@ -196,13 +198,13 @@ jit::TextKernel sweep_kernel(DType dtype, const TapList& list, bool is_part) {
           .resident = itemsize(dtype) <= 4 ? 3 : 2};
 }
 
-int64_t jacobi_sweeps_per_pass_cuda() { return 6; }  // more gain nothing in float64
+int64_t jacobi_sweeps_per_pass_cuda() { return jit::sweep_reach(5); }
 
-jit::TextKernel jacobi_sweep_kernel(DType dtype, bool is_part) {
+jit::TextKernel jacobi_sweep_kernel(DType dtype, bool is_part, bool has_norms) {
   return {.title = "jacobi2d_sweeps",
           .path = "cuop/ops/stencil/sweeps.cuh",
           .arguments = "JacobiSweepArguments",
-          .call = jit::instance("jacobi_sweeps", dtype, is_part),
+          .call = jit::instance("jacobi_sweeps", dtype, is_part, has_norms),
           .threads = jit::kSweepThreads,
           .resident = 2,
           .shared_bytes = jit::sweep_edge_bytes(1) + jit::kSweepRhsBytes};
@@ -238,12 +240,15 @@ void stencil_rows_cuda(const Tensor& padded, const TapList& taps, Boundary bound
 }
 
 void jacobi_cuda(const Tensor& u, const Tensor& rhs, double dx, Boundary boundary, int64_t sweeps,
-                 const Tensor& out, double* row_norms) {
+                 const Tensor& out, double* row_norms, int64_t measured) {
   const int64_t height = u.shape(0), passes = divide_up(sweeps, jacobi_sweeps_per_pass_cuda());
-  const Tensor norms = empty({sweeps, height}, DType::kFloat64, u.device());
+  const Tensor norms = empty({measured, height}, DType::kFloat64, u.device());
   to_and_fro(u, passes, out, [&](int64_t i, const Tensor& from, const Tensor& to) {
     const int64_t done = sweeps * i / passes, now = sweeps * (i + 1) / passes - done;
-    const Tensor own = slice(norms, 0, done, done + now);
+    const auto of_measured = [&](int64_t sweep) {
+      return std::max<int64_t>(0, sweep - (sweeps - measured));
+    };
+    const Tensor own = slice(norms, 0, of_measured(done), of_measured(done + now));
     const jit::StencilGrid grid = grid_of(from, 0, boundary);
     if (now == 1) return jacobi_once(grid, rhs, {}, dx * dx, to, own);
     jacobi_at_once(grid, grid_of(rhs, 0, boundary), whole_grid(now, height, boundary), dx * dx, to,

@@ -37,18 +37,18 @@ void stencil_rows_cpu(const Tensor& padded, const TapList& taps, Boundary bounda
 void stencil_rows_cuda(const Tensor& padded, const TapList& taps, Boundary boundary,
                        const RowSweeps& rows, const Tensor& out);
 
-/// `sweeps` Jacobi sweeps over `u` [h, w]; row_norms[sweep * h + row] becomes the sum of squares of
-/// that row's update. The norms lie in the host's memory: where a device computes them, these
-/// functions wait for it.
+/// `sweeps` Jacobi sweeps over `u` [h, w]; of the last `measured`, on the CPU of all of them,
+/// row_norms[i * h + row] becomes the sum of squares of that row's update in the i-th. The norms
+/// lie in the host's memory: where a device computes them, these functions wait for it.
 void jacobi_cpu(const Tensor& u, const Tensor& rhs, double dx, Boundary boundary, int64_t sweeps,
-                const Tensor& out, double* row_norms);
+                const Tensor& out, double* row_norms, int64_t measured);
 /// Of rows with their halos, as above, the norms lie where the grid does: float64 [h], of several
-/// sweeps, which the CPU does not make, [sweeps, h]. The right-hand side has `sweeps` - 1 rows on
-/// each side more than the result.
+/// sweeps, which the CPU does not make, [n, h] of the last n. The right-hand side has `sweeps` - 1
+/// rows on each side more than the result.
 void jacobi_rows_cpu(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
                      const RowSweeps& rows, const Tensor& out, const Tensor& row_norms);
 void jacobi_cuda(const Tensor& u, const Tensor& rhs, double dx, Boundary boundary, int64_t sweeps,
-                 const Tensor& out, double* row_norms);
+                 const Tensor& out, double* row_norms, int64_t measured);
 void jacobi_rows_cuda(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
                       const RowSweeps& rows, const Tensor& out, const Tensor& row_norms);
 /// Sums of squares of rhs - (N + S + E + W - 4 u) / dx^2, row by row.
@@ -89,7 +89,8 @@ jit::TextKernel stencil_kernel(DType dtype, bool is_near, bool is_first);
 /// apart, or some columns alone are made.
 jit::TextKernel sweep_kernel(DType dtype, const TapList& taps, bool is_part);
 jit::TextKernel jacobi_kernel(DType dtype, bool is_residual);
-jit::TextKernel jacobi_sweep_kernel(DType dtype, bool is_part);
+/// `has_norms`: some of its sweeps leave norms.
+jit::TextKernel jacobi_sweep_kernel(DType dtype, bool is_part, bool has_norms);
 
 /// Whether the grid is complex and all weights are real.
 bool is_by_parts(const Tensor& grid, const TapList& list);

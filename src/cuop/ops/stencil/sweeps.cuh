@@ -158,7 +158,7 @@ struct SweptPlace {
 };
 
 /// Sweeps the tiles of a grid. `update` says what a sweep does: begin(place) for each tile;
-/// row(place, rows, j, next) gives the next values of row j of a strip from the rows around it, of
+/// row(sweep, rows, j, next) gives the next values of row j of a strip from the rows around it, of
 /// which the first is `Radius` above; done(place, sweep) comes after a sweep's rows. `edges` are
 /// two in shared memory. IsPart: rows lie apart, or some columns alone are results.
 template <bool IsPart, class T, int Radius, class Update>
@@ -204,7 +204,7 @@ CUOP_FN void sweep_tiles(const SweptGrid& a, typename SweptStrip<T, Radius>::Edg
 #pragma unroll
       for (int j = 0; j < kSweepStrip; ++j) {
         strip.rows[j + 2 * Radius].fetch_sides();
-        update.row(place, strip.rows + j, j, next[j]);
+        update.row(sweep, strip.rows + j, j, next[j]);
       }
       update.done(place, sweep);
 #pragma unroll
@@ -254,7 +254,7 @@ struct StencilUpdate {
 
   CUOP_FN void begin(const SweptPlace&) {}
   template <class Rows, int Each>
-  CUOP_FN void row(const SweptPlace&, const Rows* rows, int, T (&next)[Each]) {
+  CUOP_FN void row(int, const Rows* rows, int, T (&next)[Each]) {
 #pragma unroll
     for (int k = 0; k < Each; ++k) next[k] = SweptCell<T, Radius, Taps...>::at(rows, k, a);
   }
@@ -270,7 +270,8 @@ CUOP_FN void stencil_sweeps(const SweepArguments& a) {
 }
 
 /// Jacobi's: the right-hand side waits in shared memory, each thread's cells at its own place.
-template <class T, bool IsPart>
+/// HasNorms: some of the sweeps leave norms, whose float64 sums cost as much as the rest.
+template <class T, bool IsPart, bool HasNorms>
 struct JacobiUpdate {
   static constexpr int kEach = sweep_cells_each(sizeof(T));
   using Own = Pack<T, kEach>;
@@ -298,20 +299,25 @@ struct JacobiUpdate {
     }
   }
   template <class Rows>
-  CUOP_FN void row(const SweptPlace&, const Rows* rows, int j, T (&next)[kEach]) {
+  CUOP_FN void row(int sweep, const Rows* rows, int j, T (&next)[kEach]) {
     const Own f = own(j);
-    norms[j] = 0;
 #pragma unroll
     for (int k = 0; k < kEach; ++k) {
       const T vertical = rows[0].cells[k + 1] + rows[2].cells[k + 1];
       const T horizontal = rows[1].cells[k] + rows[1].cells[k + 2];
       next[k] = ((vertical + horizontal) - static_cast<T>(a.factor) * f.values[k]) * T(0.25);
+    }
+    if (!is_measured(sweep)) return;
+    norms[j] = 0;
+#pragma unroll
+    for (int k = 0; k < kEach; ++k) {
       const double update = static_cast<double>(next[k] - rows[1].cells[k + 1]);
       if ((counted >> k & 1u) != 0) norms[j] += update * update;
     }
   }
   /// Adds up the squares of a sweep's update over the tile's part of each row.
   CUOP_FN void done(const SweptPlace& place, int sweep) {
+    if (!is_measured(sweep)) return;
     const int lane = static_cast<int>(threadIdx.x) % 32;
     int row = 0;
 #pragma unroll
@@ -332,17 +338,19 @@ struct JacobiUpdate {
       norms[0] += __shfl_xor_sync(0xffffffffu, norms[0], apart);
     }
     if (lane % kShared == 0 && place.is_row(row)) {
-      a.norms[(sweep * place.height + place.top + row) * across + place.tile_column] = norms[0];
+      const int64_t measured = sweep - a.first_measured;
+      a.norms[(measured * place.height + place.top + row) * across + place.tile_column] = norms[0];
     }
   }
 
  private:
+  CUOP_FN bool is_measured(int sweep) const { return HasNorms && sweep >= a.first_measured; }
   CUOP_FN Own& own(int row) { return rhs[row * kSweepThreads + static_cast<int>(threadIdx.x)]; }
 };
 
-template <class T, bool IsPart>
+template <class T, bool IsPart, bool HasNorms>
 CUOP_FN void jacobi_sweeps(const JacobiSweepArguments& a) {
-  using Update = JacobiUpdate<T, IsPart>;
+  using Update = JacobiUpdate<T, IsPart, HasNorms>;
   const int margin = sweep_margin(static_cast<int>(a.swept.sweeps), sizeof(T));
   const int columns = sweep_columns(sizeof(T)) - 2 * margin;
   unsigned char* const room = block_room<sweep_edge_bytes(1) + kSweepRhsBytes>();
