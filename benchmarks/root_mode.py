@@ -11,6 +11,7 @@ cuOP's time over the better peer's. Products and convolutions are in IEEE float3
 """
 
 import argparse
+import functools
 import importlib
 import json
 import math
@@ -122,9 +123,10 @@ class Case:
         return peers.gather(self.one(*self.scattered(peers, operands)))
 
     def ours(self, operands, *managers):
+        """Our call of them, which takes no arguments."""
         module, name = self.function.split(".")
         function = getattr(importlib.import_module(f"distributed_gpu.algorithms.{module}"), name)
-        return function(*operands, *managers, **self.arguments)
+        return functools.partial(function, *operands, *managers, **self.arguments)
 
 
 class Shared(Case):
@@ -341,10 +343,7 @@ def ours(options):
     for kind, size, case in cases(options):
         theirs = case.operands()
         mine = [cuop.asarray(x) for x in theirs]
-
-        def call(case=case, mine=mine):
-            return case.ours(mine, mpi, distributor)
-
+        call = case.ours(mine, mpi, distributor)
         result = torch.from_dlpack(call())
         exact = case.one(*theirs)
         error = float((result - exact).abs().max() / exact.abs().max())

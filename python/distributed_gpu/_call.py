@@ -8,6 +8,8 @@ from cuop import dist
 from cuop._arguments import refused
 from distributed_gpu._arrays import kind_of, root_tensor, to_kind
 
+_Tensor = cuop.Tensor
+
 
 class MPIError(RuntimeError):
     """A failure of a distributed call, raised on every rank.
@@ -29,9 +31,14 @@ class MPIError(RuntimeError):
         self.original = original
 
 
+def is_manager(mpi):
+    """Whether `mpi` is an MPIManager or has what makes one."""
+    return hasattr(mpi, "comm") and hasattr(mpi, "get_rank")
+
+
 def check_manager(mpi, who):
     """Raises DTypeError unless `mpi` is an MPIManager or has what makes one."""
-    if not (hasattr(mpi, "comm") and hasattr(mpi, "get_rank")):
+    if not is_manager(mpi):
         raise refused(mpi, who, "mpi", "an MPIManager")
 
 
@@ -56,19 +63,23 @@ def from_root(function, mpi, arrays, *args, **kwargs):
     `arrays` has the arrays by the names of the caller's arguments. Returns the result as the kind of
     the first array on rank 0, None elsewhere.
     """
-    check_manager(mpi, _who(function.__name__))
+    # Written out: generators, context managers and the function's name take as long as all else here.
+    if not is_manager(mpi):
+        check_manager(mpi, _who(function.__name__))
     comm = mpi.comm
     inputs = list(arrays.values())
-    # Written out: generators and context managers take as long as all else here.
+    first = inputs[0]
     for each in inputs:
-        if type(each) is not cuop.Tensor:
+        if type(each) is not _Tensor:
             inputs = _root_tensors(function, mpi, arrays)
             break
     try:
         result = function(comm, *inputs, *args, **kwargs)
     except cuop.errors.Error as error:
         raise _as_mpi_error(error, comm) from error
-    return None if result is None else to_kind(result, kind_of(next(iter(arrays.values()))))
+    if result is None or type(first) is _Tensor:
+        return result
+    return to_kind(result, kind_of(first))
 
 
 @functools.cache

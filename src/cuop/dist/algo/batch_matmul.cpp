@@ -70,9 +70,11 @@ Mapping map_product(const std::vector<Placement>& inputs) {
 
 }  // namespace
 
-Operation batch_matmul_operation() {
-  return map_operation("batch_matmul", {"a", "b"},
-                       [](const auto& inputs, const std::string&) { return map_product(inputs); });
+const Operation& batch_matmul_operation() {
+  static const auto* const operation = new Operation(
+      map_operation("batch_matmul", {"a", "b"},
+                    [](const auto& inputs, const std::string&) { return map_product(inputs); }));
+  return *operation;  // never destroyed: threads may outlive statics
 }
 
 Shape batch_matmul_shape(const Shape& a, const Shape& b) {

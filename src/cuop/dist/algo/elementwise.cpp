@@ -183,7 +183,10 @@ std::pair<Elementwise, std::vector<DistTensor>> split_operands(
 
 }  // namespace
 
-Operation add_operation() { return binary("add"); }
+const Operation& add_operation() {
+  static const auto* const operation = new Operation(binary("add"));  // threads may outlive statics
+  return *operation;
+}
 
 Operation transpose_operation(int64_t dim0, int64_t dim1) {
   return map_operation(cat("transpose dims ", dim0, ", ", dim1), {"x"},

@@ -28,12 +28,12 @@ struct SolveInfo;
 struct TensordotAxes;
 
 Operation matmul_operation(const Wire& wire = {}, ProductPath path = ProductPath::kDense);
-Operation batch_matmul_operation();
+const Operation& batch_matmul_operation();
 /// Of `count` operands.
 Operation einsum_operation(std::string_view equation, size_t count, const PathOptions& path);
 Operation tensordot_operation(const TensordotAxes& axes);
 
-Operation add_operation();
+const Operation& add_operation();
 Operation transpose_operation(int64_t dim0, int64_t dim1);
 Operation conv_operation(const ConvOptions& options);
 Operation reduce_operation(const ReduceOptions& options);

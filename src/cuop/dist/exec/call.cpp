@@ -1,6 +1,7 @@
 #include "cuop/dist/exec/call.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "cuop/backend/execution.h"
 #include "cuop/backend/runtime.h"
@@ -69,21 +70,20 @@ std::vector<DistTensor> on_one_device(const Operation& operation,
 /// ranks with a core each take for it in benchmarks/call_frame.cpp ("started" beside "one rank").
 double start_seconds(int ranks) { return 1.2e-5 * ranks; }
 
-/// The inputs of a call on the rank that has them, on the first one's device.
-std::vector<Tensor> given_on(int root, const Operation& operation,
-                             const std::vector<Tensor>& inputs) {
-  size_t count = inputs.size();
-  while (count > 0 && !inputs[count - 1].is_defined()) --count;
-  std::vector<Tensor> given;
-  for (size_t i = 0; i < std::max<size_t>(count, 1); ++i) {
+/// The inputs of a call on the rank that has them, on the first one's device, without those left
+/// out.
+std::vector<Tensor> given_on(int root, const Operation& operation, std::vector<Tensor> inputs) {
+  while (inputs.size() > 1 && !inputs.back().is_defined()) inputs.pop_back();
+  for (size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].is_defined()) {
       throw ExecutionError(
           cat(operation.text, ": ", operation.names.at(i), " was not given on rank ", root));
     }
     check_usable(inputs[i]);
-    given.push_back(to_device(inputs[i], inputs[0].device()));
+    const Device device = inputs[0].device();
+    if (inputs[i].device() != device) inputs[i] = to_device(inputs[i], device);
   }
-  return given;
+  return inputs;
 }
 
 /// What the rank that has the inputs plans with: what it is given, what the ranks agree on, else
@@ -154,14 +154,14 @@ Tensor run_on_gpus(int gpus, const Operation& operation, const std::vector<Tenso
 
 /// The call of the only rank: nobody to agree with, and no parts.
 Tensor run_alone(const CommunicatorPtr& comm, const Operation& operation,
-                 const std::vector<Tensor>& inputs, const CallOptions& options) {
+                 std::vector<Tensor> inputs, const CallOptions& options) {
   CallWatch watch(*comm, operation.text);
   Tensor result;
   std::shared_ptr<const Planned> made;
   run_together(
       *comm, operation.text, [] {},
       [&] {
-        const std::vector<Tensor> given = given_on(0, operation, inputs);
+        const std::vector<Tensor> given = given_on(0, operation, std::move(inputs));
         std::vector<Header> headers;
         for (const Tensor& input : given) headers.push_back(header_of(input));
         const Device device = given[0].device();
@@ -230,12 +230,12 @@ DistTensor run_sharded(const Operation& operation, const std::vector<DistTensor>
 }
 
 Tensor run_rooted(const CommunicatorPtr& comm, const Operation& operation,
-                  const std::vector<Tensor>& inputs, const CallOptions& options, int root) {
+                  std::vector<Tensor> inputs, const CallOptions& options, int root) {
   if (comm->size() == 1 && root == 0) {
     const int gpus = gpus_for(operation, inputs, options);
     if (gpus > 1) return run_on_gpus(gpus, operation, inputs, options);
     if (operation.alone && !operation.is_on_host && options.strategy.empty()) {
-      return run_alone(comm, operation, inputs, options);
+      return run_alone(comm, operation, std::move(inputs), options);
     }
   }
   const std::string text =
@@ -257,9 +257,9 @@ Tensor run_rooted(const CommunicatorPtr& comm, const Operation& operation,
       *comm, text,
       [&] {
         if (!is_root) return;
-        on_root = given_on(root, operation, inputs);
+        on_root = given_on(root, operation, std::move(inputs));
         for (const Tensor& input : on_root) headers.tensors.push_back(header_of(input));
-        const Device device = inputs[0].device();
+        const Device device = on_root[0].device();
         const auto [machine, is_known] = figures_at_root(*comm, options, device);
         made = plan(machine);
         note = {machine, made->hash, !device.is_cpu(),
@@ -291,7 +291,7 @@ Tensor run_rooted(const CommunicatorPtr& comm, const Operation& operation,
           parts.emplace_back(comm, at_root, header.shape, header.dtype, local, device);
         }
         result = follow(operation, made->plan, parts, watch).local();
-        if (is_root) result = to_device(result, inputs[0].device());
+        if (is_root) result = to_device(result, on_root[0].device());
       });
   watch.file(made);
   return is_root ? result : Tensor();
