@@ -152,6 +152,9 @@ template <class T>
 T __ldg(const T* from) {
   return *from;
 }
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
 template <class T>
 T __ldcg(const T* from) {
   return *from;

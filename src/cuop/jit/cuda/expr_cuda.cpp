@@ -8,6 +8,7 @@
 #include "cuop/jit/build_options.h"
 #include "cuop/jit/cuda/kernel_fields.h"
 #include "cuop/jit/kernel_text.h"
+#include "cuop/jit/kernels/prelude.h"
 
 namespace cuop::jit {
 
@@ -202,7 +203,7 @@ class Generator {
     line("};");
     open_kernel(kElementwiseThreads);
     // Loads overlap by themselves where the arithmetic keeps a multiprocessor busy.
-    const int at_a_time = loops_.width * element_cost(expr_) <= kCheapStep ? 4 : 1;
+    const int at_a_time = loops_.width * element_cost(expr_) <= kCheapStep ? kStepsTogether : 1;
     line("  reduce_rows<Program, ", loops_.team, ", ", loops_.is_column ? "true" : "false", ", ",
          at_a_time, ">(a, a.share);");
     line("}");

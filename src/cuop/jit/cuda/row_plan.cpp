@@ -30,6 +30,8 @@ int blocks_resident(int threads, int64_t registers) {
 constexpr int64_t kBusyBlocks = 4;
 /// Steps that a thread should have of a shared row at least.
 constexpr int64_t kMinStepsPerThread = 4;
+/// Times all that a team loads at once, from which a rest of a piece is a small part of it.
+constexpr int64_t kLongPiece = 16;
 constexpr int64_t kMaxPieces = 1024;
 /// Groups of rows that blocks can count themselves in.
 constexpr int64_t kMaxSharedGroups = 4096;
@@ -102,6 +104,11 @@ RowSharing share_rows(int64_t rows, int64_t steps, int team, int64_t multiproces
   sharing.groups = divide_up(rows, kReduceThreads / team);
   const int64_t wanted = pieces_of(sharing.groups, steps, team, multiprocessors);
   sharing.piece = std::max<int64_t>(1, divide_up(steps, wanted));
+  // What is left over is taken one load after the other, which short pieces feel.
+  const int64_t together = team * kStepsTogether;
+  if (wanted > 1 && sharing.piece < kLongPiece * together) {
+    sharing.piece = round_up(sharing.piece, together);
+  }
   sharing.pieces = std::max<int64_t>(1, divide_up(steps, sharing.piece));
   return sharing;
 }

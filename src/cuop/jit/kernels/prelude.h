@@ -22,6 +22,8 @@ CUOP_FN constexpr int threads_or(int usual) {
 }
 /// Of reductions and what is built in their frame (reduce.cuh).
 inline constexpr int kReduceThreads = 256;
+/// Steps of a cheap reduction whose loads a thread has on the way together.
+inline constexpr int kStepsTogether = 4;
 
 template <class T>
 inline constexpr bool is_bool_type = false;

@@ -75,7 +75,7 @@ template <class Count>
 struct RowShare {
   Count rows, length;  ///< length in steps of `take`
   Count piece;         ///< steps of one block
-  void* partials;      ///< [rows][pieces] states, where several blocks share a row
+  void* partials;  ///< states [rows][pieces], by columns [pieces][rows], where blocks share rows
   unsigned* arrivals;  ///< zeros, one a group of rows; zeros again afterwards
 };
 
@@ -149,9 +149,11 @@ CUOP_FN void reduce_rows(const Arguments& arguments, const RowShare<Count>& shar
     }
     merge_team<Program, Team, IsColumn>(states, mine, lane);
     if (pieces > 1) {
-      State* partials = static_cast<State*>(share.partials) + row * pieces;
+      // Neighbouring threads find theirs beside each other.
+      State* const partials = static_cast<State*>(share.partials) + (IsColumn ? row : row * pieces);
+      const Count apart = IsColumn ? share.rows : 1;
       if (is_row && lane == 0) {
-        partials[blockIdx.y] = mine;
+        partials[blockIdx.y * apart] = mine;
         __threadfence();
       }
       __syncthreads();
@@ -164,7 +166,7 @@ CUOP_FN void reduce_rows(const Arguments& arguments, const RowShare<Count>& shar
       if (is_row) {
 #pragma unroll 1
         for (unsigned piece = lane; piece < pieces; piece += Team) {
-          Program::merge(mine, load_fresh(partials + piece));
+          Program::merge(mine, load_fresh(partials + piece * apart));
         }
       }
       merge_team<Program, Team, IsColumn>(states, mine, lane);

@@ -5,17 +5,32 @@
 
 namespace cuop::jit {
 
+/// The widest access of what is aligned to so many bytes.
+template <int Bytes>
+struct FreshWord {
+  using Type = unsigned;
+};
+template <>
+struct FreshWord<8> {
+  using Type = unsigned long long;
+};
+template <>
+struct FreshWord<16> {
+  using Type = uint4;
+};
+
 /// What another block wrote, past this multiprocessor's first-level cache.
 template <class State>
 CUOP_FN State load_fresh(const State* from) {
-  constexpr int kWords = static_cast<int>(sizeof(State) / sizeof(unsigned));
-  static_assert(sizeof(State) % sizeof(unsigned) == 0);
+  constexpr int kAligned = static_cast<int>(alignof(State));
+  using Word = typename FreshWord < kAligned<16 ? kAligned : 16>::Type;
+  constexpr int kWords = static_cast<int>(sizeof(State) / sizeof(Word));
+  static_assert(sizeof(State) % sizeof(Word) == 0);
   struct Words {
-    unsigned words[kWords];
+    Word words[kWords];
   } raw;
 #pragma unroll
-  for (int i = 0; i < kWords; ++i)
-    raw.words[i] = __ldcg(reinterpret_cast<const unsigned*>(from) + i);
+  for (int i = 0; i < kWords; ++i) raw.words[i] = __ldcg(reinterpret_cast<const Word*>(from) + i);
   return __builtin_bit_cast(State, raw);
 }
 

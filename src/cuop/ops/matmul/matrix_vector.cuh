@@ -61,7 +61,8 @@ template <class T, int Width, bool IsConjugate, int Team, bool IsColumn, class C
 CUOP_FN void multiply_vector(const MatrixVector& a) {
   const RowShare<Count> share{static_cast<Count>(a.rows), static_cast<Count>(a.steps),
                               static_cast<Count>(a.piece), a.partials, a.arrivals};
-  reduce_rows<VectorProduct<T, Width, IsConjugate, Count>, Team, IsColumn, 4>(a, share);
+  reduce_rows<VectorProduct<T, Width, IsConjugate, Count>, Team, IsColumn, kStepsTogether>(a,
+                                                                                           share);
 }
 
 }  // namespace cuop::jit
