@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <complex>
 #include <limits>
 #include <random>
 #include <string>
@@ -10,6 +12,7 @@
 
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/error.h"
+#include "cuop/core/text.h"
 #include "cuop/jit/fusion.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
@@ -131,6 +134,65 @@ TEST(Reduce, FindsTheFirstExtremeAndNaNWins) {
   EXPECT_EQ(argmin(x, 0).data<int64_t>()[1], 1);
   EXPECT_TRUE(std::isnan(item(max(x))));
   EXPECT_EQ(item(min(x, {1})), 0.0);
+}
+
+/// Lines are not read beyond an element that decides: it stands at any place or nowhere, in lines
+/// of one part and of several.
+TEST(Reduce, AnElementThatDecidesStandsAnywhere) {
+  for (const int64_t length : {1, 63, 64, 4097, 70000, 200001}) {
+    for (int64_t place = -1; place < length; place += std::max<int64_t>(1, length / 7)) {
+      for (const uint8_t decides : {uint8_t{0}, uint8_t{1}, uint8_t{255}}) {
+        const uint8_t other = decides == 0 ? 1 : 0;
+        std::vector<uint8_t> values(static_cast<size_t>(2 * length), other);
+        // The second line has it, too, if at all, at its end.
+        if (place >= 0) values[static_cast<size_t>(place)] = decides;
+        if (place >= 0) values.back() = decides;
+        const Tensor x = from_values<uint8_t>({2, length}, std::span<const uint8_t>(values));
+        const Tensor flags = not_equal(x, 0);
+        const std::string what = cat(length, " elements, at ", place, ' ', int{decides});
+        const auto at = [&](const Tensor& found, int64_t line) {
+          return int64_t{found.data<uint8_t>()[line]};
+        };
+        const int64_t least =
+            place >= 0 ? std::min<int64_t>(decides, length > 1 ? other : decides) : int64_t{other};
+        const int64_t most =
+            place >= 0 ? std::max<int64_t>(decides, length > 1 ? other : decides) : int64_t{other};
+        EXPECT_EQ(at(max(x, {1}), 0), most) << what;
+        EXPECT_EQ(at(min(x, {1}), 0), least) << what;
+        EXPECT_EQ(at(max(x, {1}), 1), most) << what;
+        EXPECT_EQ(at(min(x, {1}), 1), least) << what;
+        EXPECT_EQ(*any(x).data<bool>(), most > 0) << what;
+        EXPECT_EQ(*all(x).data<bool>(), least > 0) << what;
+        EXPECT_EQ(*any(flags).data<bool>(), most > 0) << what;
+        EXPECT_EQ(all(flags, {1}).data<bool>()[1], least > 0) << what;
+        const bool is_high = decides != 0;
+        const int64_t expected = place >= 0 ? place : 0, last = place >= 0 ? length - 1 : 0;
+        for (const Tensor& each : {x, flags}) {
+          const Tensor found = is_high ? argmax(each, 1) : argmin(each, 1);
+          EXPECT_EQ(found.data<int64_t>()[0], expected) << what;
+          EXPECT_EQ(found.data<int64_t>()[1], last) << what;
+        }
+      }
+    }
+  }
+}
+
+TEST(Reduce, ComplexProductsOfRows) {
+  for (const int64_t length : {1, 3, 4, 5, 50}) {
+    std::vector<std::complex<double>> values;
+    for (int i = 0; i < 2 * length; ++i) values.push_back(std::polar(1.0 + 0.01 * i, 0.3 * i));
+    const Tensor x = from_values<std::complex<double>>(
+        {2, length}, std::span<const std::complex<double>>(values));
+    const Tensor product = prod(x, {1});
+    for (int64_t line = 0; line < 2; ++line) {
+      std::complex<long double> expected = 1;
+      for (int64_t i = 0; i < length; ++i) {
+        expected *= std::complex<long double>(values[static_cast<size_t>(line * length + i)]);
+      }
+      const auto found = std::complex<long double>(product.data<std::complex<double>>()[line]);
+      EXPECT_LT(std::abs(found - expected), 1e-14L * std::abs(expected)) << length;
+    }
+  }
 }
 
 TEST(Reduce, WritesToStridedOutputs) {

@@ -14,7 +14,9 @@ namespace cuop::kernels {
 
 namespace {
 
-constexpr int64_t kBlock = 4096;
+/// Elements that are searched in one go: of so many bytes, as the search reads them once more.
+template <class T>
+constexpr int64_t kBlock = 4096 / static_cast<int64_t>(sizeof(T));
 constexpr int64_t kPart = 1 << 16;
 constexpr int64_t kArgColumns = 1024;
 constexpr int64_t kGrain = 1 << 15;
@@ -35,6 +37,7 @@ struct Source {
   ArgUpdate update;
   ArgFind find;
   bool is_max;
+  bool is_bool;
 
   const std::byte* at(int64_t offset) const { return data + offset * itemsize; }
 };
@@ -62,20 +65,29 @@ bool is_better(bool is_max, T x, T best) {
 /// Among elements [begin, end) of the line that starts at `offset`.
 template <class T>
 Best<T> best_of_run(const Source& source, int64_t offset, int64_t begin, int64_t end) {
-  T scratch[kBlock];
+  T scratch[kBlock<T>];
   Best<T> best{};
   const auto block = [&](int64_t first) {
     return elements<T>(source, offset + first * source.stride, source.stride,
-                       std::min(kBlock, end - first), scratch);
+                       std::min(kBlock<T>, end - first), scratch);
   };
-  for (int64_t first = begin; first < end; first += kBlock) {
+  if (source.is_bool) {  // the first that cannot be bettered, else all are alike
+    const T wanted = source.is_max ? 1 : 0;
+    for (int64_t first = begin; first < end; first += kBlock<T>) {
+      const int64_t count = std::min(kBlock<T>, end - first);
+      const int64_t place = source.find(block(first), count, &wanted);
+      if (place < count) return {wanted, first + place};
+    }
+    return {static_cast<T>(1 - wanted), begin};
+  }
+  for (int64_t first = begin; first < end; first += kBlock<T>) {
     T value;
     source.fold->init(&value, 1);
-    source.fold->rows(&value, block(first), 1, 0, std::min(kBlock, end - first));
+    source.fold->rows(&value, block(first), 1, 0, std::min(kBlock<T>, end - first));
     if (first == begin || is_better(source.is_max, value, best.value)) best = {value, first};
   }
   best.position +=
-      source.find(block(best.position), std::min(kBlock, end - best.position), &best.value);
+      source.find(block(best.position), std::min(kBlock<T>, end - best.position), &best.value);
   return best;
 }
 
@@ -147,6 +159,7 @@ void arg_reduce_cpu(const Tensor& x, int axis, bool is_max, const Tensor& result
       .update = isa::choose([&]<class Level>(Level) { return arg_update<Level>(is_max, element); }),
       .find = isa::choose([&]<class Level>(Level) { return arg_find<Level>(element); }),
       .is_max = is_max,
+      .is_bool = is_bool(x.dtype()),
   };
   const LoopNest<2> kept = make_loop_nest<2>(result.shape(), {&x.strides(), &result.strides()});
   visit_dtype(OrderedTypes{}, element, is_max ? "argmax" : "argmin", [&]<class T>(TypeTag<T>) {

@@ -52,6 +52,10 @@ class Run {
  private:
   const std::byte* at(int64_t offset) const { return data_ + offset * source_bytes_; }
   std::byte* state(std::byte* states, int64_t i) const { return states + i * fold_.state_bytes; }
+  /// Whether no element changes the state any more.
+  bool is_final(const std::byte* state) const {
+    return plan_.input.last && *state == std::byte{*plan_.input.last};
+  }
   int64_t kept_offset(int64_t index) const { return plan_.kept.offsets(index)[0]; }
   int64_t reduced_offset(int64_t index) const { return plan_.reduced.offsets(index)[0]; }
 
@@ -118,6 +122,7 @@ void Run::fold_part(std::byte* into, int64_t offset, int64_t begin, int64_t end)
   for (int64_t i = 0; i < chunks; ++i) {
     const int64_t first = begin + i * chunk, last = std::min(first + chunk, end);
     fold_chunk(fold_.wants_tree ? state(states, i) : into, offset, first, last, scratch.get());
+    if (is_final(into)) return;
   }
   if (!fold_.wants_tree) return;
   merge_tree(fold_, states, chunks, 1);
@@ -157,11 +162,27 @@ void Run::rows(std::byte* states) const {
   const int64_t parts = divide_up(length_, kPart);
   const Buffer buffer = parts == 1 ? nullptr : allocate(count * parts * fold_.state_bytes);
   std::byte* partial = parts == 1 ? states : buffer.get();
-  backend::parallel_for_each(count * parts, kGrain / std::min(kPart, length_), [&](int64_t task) {
-    const int64_t first = task % parts * kPart;
-    fold_part(state(partial, task), kept_offset(task / parts), first,
+  const auto fold_one = [&](int64_t row, int64_t part) {
+    const int64_t first = part * kPart;
+    fold_part(state(partial, row * parts + part), kept_offset(row), first,
               std::min(first + kPart, length_));
-  });
+  };
+  const int64_t grain = kGrain / std::min(kPart, length_);
+  // Where a first part may say it all, nobody begins another before.
+  const int64_t before = plan_.input.last ? 1 : 0, others = parts - before;
+  if (before > 0) {
+    backend::parallel_for_each(count, grain, [&](int64_t row) { fold_one(row, 0); });
+  }
+  if (others > 0) {
+    backend::parallel_for_each(count * others, grain, [&](int64_t task) {
+      const int64_t row = task / others, part = before + task % others;
+      if (before > 0 && is_final(state(partial, row * parts))) {
+        fold_.init(state(partial, row * parts + part), 1);
+      } else {
+        fold_one(row, part);
+      }
+    });
+  }
   if (parts == 1) return;
   fold_.init(states, count);
   for (int64_t i = 0; i < count; ++i) {

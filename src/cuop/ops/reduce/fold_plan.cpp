@@ -55,7 +55,8 @@ FoldPlan plan_fold(const char* who, const FoldInput& input, const Tensor& x, con
       x.dtype() == input.element || (x.dtype() == DType::kBool && input.element == DType::kUInt8);
   const int64_t inner_stride =
       plan.by_columns ? plan.kept.inner().strides[0] : plan.reduced.inner().strides[0];
-  plan.is_direct = is_same && input.map == LoadMap::kValue && input.transform == nullptr &&
+  const bool is_as_it_lies = input.map == LoadMap::kValue || is_bool(x.dtype());
+  plan.is_direct = is_same && is_as_it_lies && input.transform == nullptr &&
                    (inner_stride == 1 || plan.reduced.inner().size == 1);
   return plan;
 }

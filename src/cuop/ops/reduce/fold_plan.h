@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "cuop/core/tensor.h"
@@ -18,6 +20,7 @@ struct FoldInput {
   LoadMap map = LoadMap::kValue;
   void (*transform)(double* data, int64_t n, double parameter) = nullptr;
   double parameter = 0.0;
+  std::optional<uint8_t> last = {};  ///< of uint8: a state that no element changes any more
 };
 
 /// What is folded, in what order. States are numbered along `kept` (operand 0: x, operand 1: the

@@ -168,13 +168,20 @@ FoldInput fold_input(const Reduction& reduction, DType dtype) {
     case ReduceKind::kProd:
       return {ReduceKind::kProd, accumulator(dtype)};
     case ReduceKind::kMax:
-      return {ReduceKind::kMax, ordered_element(dtype)};
-    case ReduceKind::kMin:
-      return {ReduceKind::kMin, ordered_element(dtype)};
+    case ReduceKind::kMin: {
+      FoldInput input{reduction.kind, ordered_element(dtype)};
+      const uint8_t largest = is_bool(dtype) ? 1 : std::numeric_limits<uint8_t>::max();
+      if (input.element == DType::kUInt8) {
+        input.last = reduction.kind == ReduceKind::kMax ? largest : uint8_t{0};
+      }
+      return input;
+    }
     case ReduceKind::kAny:
-      return {ReduceKind::kMax, DType::kUInt8, LoadMap::kNonzero};
+      return {
+          .kind = ReduceKind::kMax, .element = DType::kUInt8, .map = LoadMap::kNonzero, .last = 1};
     case ReduceKind::kAll:
-      return {ReduceKind::kMin, DType::kUInt8, LoadMap::kNonzero};
+      return {
+          .kind = ReduceKind::kMin, .element = DType::kUInt8, .map = LoadMap::kNonzero, .last = 0};
     case ReduceKind::kNorm:
       return norm_input(reduction.parameter);
     default:

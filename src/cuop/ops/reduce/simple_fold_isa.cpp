@@ -5,6 +5,7 @@
 
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/lanes.h"
+#include "cuop/ops/arithmetic.h"
 #include "cuop/ops/reduce/fold.h"
 
 namespace cuop {
@@ -151,12 +152,13 @@ T extreme_of_row(const T* data, int64_t n) {
   V part[kAccumulators], check[kAccumulators] = {};
 #pragma GCC unroll 4
   for (int k = 0; k < kAccumulators; ++k) part[k] = lanes::load(data + k * lanes::kCount<T>);
-  int64_t i = 0;
-  for (; i + kGroup <= n; i += kGroup) {
+  // The last group may begin in the one before: twice the same changes nothing.
+  for (int64_t i = 0; i < n; i += kGroup) {
+    const T* const group = data + std::min(i, n - kGroup);
 #pragma GCC unroll 4
     for (int k = 0; k < kAccumulators; ++k) {
-      lanes::prefetch(data + i + k * lanes::kCount<T>);
-      const V value = lanes::load(data + i + k * lanes::kCount<T>);
+      lanes::prefetch(group + k * lanes::kCount<T>);
+      const V value = lanes::load(group + k * lanes::kCount<T>);
       part[k] = Op::pick(part[k], value);
       if constexpr (std::is_floating_point_v<T>) check[k] = check[k] + value;
     }
@@ -167,8 +169,7 @@ T extreme_of_row(const T* data, int64_t n) {
     if (total != total) return fold_row<T, Op>(data, n);
   }
   const V extreme = Op::pick(Op::pick(part[0], part[1]), Op::pick(part[2], part[3]));
-  const T result = lanes::fold<T>(extreme, [](T a, T b) { return T(Op::apply(a, b)); });
-  return i < n ? T(Op::apply(result, fold_short<T, Op>(data + i, n - i))) : result;
+  return lanes::fold<T>(extreme, [](T a, T b) { return T(Op::apply(a, b)); });
 }
 
 template <class T, class Op>
@@ -233,20 +234,31 @@ template <class T, class Op>
 constexpr Fold kFold{sizeof(T),   !kIsOrdering<Op>, init<T, Op>,
                      rows<T, Op>, columns<T, Op>,   merge<T, Op>};
 
-/// Complex products: no vectors, their multiplication is not done by lanes.
+/// Complex products: no vectors, their multiplication is not done by lanes; of a row several side
+/// by side, as each waits for the one before it.
 template <class T>
 void complex_rows(void* states, const void* data, int64_t count, int64_t row_stride, int64_t n) {
   auto* state = static_cast<T*>(states);
   const auto* row = static_cast<const T*>(data);
+  constexpr int kAbreast = 4;
   for (int64_t i = 0; i < count; ++i) {
-    for (int64_t j = 0; j < n; ++j) state[i] *= row[i * row_stride + j];
+    const T* const x = row + i * row_stride;
+    T part[kAbreast] = {state[i], T(1), T(1), T(1)};
+    int64_t j = 0;
+    for (; j + kAbreast <= n; j += kAbreast) {
+#pragma GCC unroll 4
+      for (int k = 0; k < kAbreast; ++k) part[k] = times(part[k], x[j + k]);
+    }
+    for (; j < n; ++j) part[0] = times(part[0], x[j]);
+    state[i] = times(times(part[0], part[1]), times(part[2], part[3]));
   }
 }
 template <class T>
 void complex_columns(void* states, const void* const* rows, int64_t row_count, int64_t columns) {
   auto* state = static_cast<T*>(states);
   for (int64_t r = 0; r < row_count; ++r) {
-    for (int64_t j = 0; j < columns; ++j) state[j] *= static_cast<const T*>(rows[r])[j];
+    const auto* const row = static_cast<const T*>(rows[r]);
+    for (int64_t j = 0; j < columns; ++j) state[j] = times(state[j], row[j]);
   }
 }
 template <class T>
