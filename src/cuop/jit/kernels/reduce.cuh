@@ -104,6 +104,16 @@ CUOP_FN void merge_team(State (&states)[kReduceThreads], State& mine, int lane) 
   }
 }
 
+/// The access by which states are read back: the widest that they are aligned for.
+template <bool IsWide>
+struct MergedWord {
+  using Type = unsigned;
+};
+template <>
+struct MergedWord<true> {
+  using Type = uint4;
+};
+
 template <class Program>
 CUOP_FN void prepare(typename Program::State& state) {
   if constexpr (requires { Program::prepare(state); }) Program::prepare(state);
@@ -115,6 +125,7 @@ CUOP_FN void prepare(typename Program::State& state) {
 template <class Program, int Team, bool IsColumn, int AtATime, class Arguments, class Count>
 CUOP_FN void reduce_rows(const Arguments& arguments, const RowShare<Count>& share) {
   using State = typename Program::State;
+  using Word = typename MergedWord<(alignof(State) >= 16)>::Type;
   constexpr int kRows = kReduceThreads / Team;
   __shared__ State states[kReduceThreads];
   __shared__ bool is_last;
@@ -150,10 +161,12 @@ CUOP_FN void reduce_rows(const Arguments& arguments, const RowShare<Count>& shar
     merge_team<Program, Team, IsColumn>(states, mine, lane);
     if (pieces > 1) {
       // Neighbouring threads find theirs beside each other.
-      State* const partials = static_cast<State*>(share.partials) + (IsColumn ? row : row * pieces);
-      const Count apart = IsColumn ? share.rows : 1;
+      const auto partial = [&](unsigned piece) {
+        const Count at = IsColumn ? piece * share.rows + row : row * pieces + piece;
+        return static_cast<State*>(share.partials) + at;
+      };
       if (is_row && lane == 0) {
-        partials[blockIdx.y * apart] = mine;
+        *partial(blockIdx.y) = mine;
         __threadfence();
       }
       __syncthreads();
@@ -166,7 +179,7 @@ CUOP_FN void reduce_rows(const Arguments& arguments, const RowShare<Count>& shar
       if (is_row) {
 #pragma unroll 1
         for (unsigned piece = lane; piece < pieces; piece += Team) {
-          Program::merge(mine, load_fresh(partials + piece * apart));
+          Program::merge(mine, load_fresh<Word>(partial(piece)));
         }
       }
       merge_team<Program, Team, IsColumn>(states, mine, lane);

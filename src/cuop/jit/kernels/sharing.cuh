@@ -5,27 +5,11 @@
 
 namespace cuop::jit {
 
-/// The widest access of what is aligned to so many bytes.
-template <int Bytes>
-struct FreshWord {
-  using Type = unsigned;
-};
-template <>
-struct FreshWord<8> {
-  using Type = unsigned long long;
-};
-template <>
-struct FreshWord<16> {
-  using Type = uint4;
-};
-
-/// What another block wrote, past this multiprocessor's first-level cache.
-template <class State>
+/// What another block wrote, past this multiprocessor's first-level cache, in accesses of a Word.
+template <class Word = unsigned, class State>
 CUOP_FN State load_fresh(const State* from) {
-  constexpr int kAligned = static_cast<int>(alignof(State));
-  using Word = typename FreshWord < kAligned<16 ? kAligned : 16>::Type;
   constexpr int kWords = static_cast<int>(sizeof(State) / sizeof(Word));
-  static_assert(sizeof(State) % sizeof(Word) == 0);
+  static_assert(sizeof(State) % sizeof(Word) == 0 && alignof(State) >= alignof(Word));
   struct Words {
     Word words[kWords];
   } raw;
