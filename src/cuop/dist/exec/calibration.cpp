@@ -111,23 +111,32 @@ double transposed_bandwidth(Device device) {
   return 2.0 * static_cast<double>(x.nbytes()) / seconds;
 }
 
-/// Seconds, the median of several turns, from when all ranks begin until the devices of all have
-/// done what `work` asked them to.
+/// Seconds, the lower quartile of some turns, from when all ranks begin until the devices of all
+/// have done what `work` asked them to. Some turns, but short ones go on until they have taken
+/// together so long that the host is seen at rest: a rank that waits for a core waits milliseconds.
 template <class Work>
 double seconds_together(Communicator& comm, Device device, const Work& work) {
-  constexpr int kTurns = 7;
-  std::vector<double> times, slowest(kTurns);
-  for (int i = 0; i <= kTurns; ++i) {
+  constexpr int kTurns = 8, kMostTurns = 512;
+  constexpr double kLeastSeconds = kLongMs / 2e3;
+  const auto turn = [&] {
     comm.barrier();
     const auto begin = std::chrono::steady_clock::now();
     work();
     backend::runtime(device).synchronize(current_stream(device));
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    if (i > 0) times.push_back(took.count());  // the first opens the way
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  turn();  // the first opens the way
+  std::vector<double> slowest;
+  // The same number on all ranks, as all see the same times.
+  for (double all = 0.0; all < kLeastSeconds && slowest.size() < kMostTurns;) {
+    double times[kTurns], together[kTurns];
+    for (double& each : times) each = turn();
+    comm.all_reduce(times, together, kTurns, DType::kFloat64, ReduceKind::kMax);
+    slowest.insert(slowest.end(), together, together + kTurns);
+    for (const double each : together) all += each;
   }
-  comm.all_reduce(times.data(), slowest.data(), kTurns, DType::kFloat64, ReduceKind::kMax);
   std::sort(slowest.begin(), slowest.end());
-  return std::max(slowest[kTurns / 2], 1e-9);
+  return std::max(slowest[slowest.size() / 4], 1e-9);
 }
 
 /// What `times` exchanges take, one after the other, and their wait. In each of them a rank sends
@@ -233,8 +242,8 @@ std::optional<Machine> measured(Communicator& comm, Device device) {
 std::string figures_key(std::string_view kind, int ranks, int on_a_host, Device device) {
   const std::string threads =
       device.is_cpu() ? cat(backend::thread_count(), " threads, ") : std::string();
-  return cat("figures, long convolutions too, of ranks ", kind, ", ", ranks, " of which ",
-             on_a_host, " on a host, ", threads, tune::machine_text(device));
+  return cat("figures, of hosts at rest, of ranks ", kind, ", ", ranks, " of which ", on_a_host,
+             " on a host, ", threads, tune::machine_text(device));
 }
 
 std::optional<Machine> stored_figures(const std::string& key) {
