@@ -96,6 +96,23 @@ TEST(PipelinePlan, WeighsChunksAgainstWhatEachCosts) {
   EXPECT_EQ(best_chunks(3.0, 0.0, 0.1, 64), 1);
 }
 
+TEST(PipelinePlan, ARootsOwnArithmeticIsBesideTheMoves) {
+  Machine machine;
+  machine.overlap = 1;
+  machine.latency = machine.message_overhead = 0;
+  const auto seconds = [&](double root, double moves, std::optional<double> others) {
+    Plan plan{"op", "batch", "", 4};
+    plan.steps.resize(2);
+    plan.steps[0].seconds = moves;
+    plan.steps[1].seconds = root;
+    overlap_moves(plan, machine, {0}, 1, 4, {}, others);
+    return plan.seconds();
+  };
+  EXPECT_DOUBLE_EQ(seconds(3.0, 2.0, std::nullopt), 3.0 + 2.0 / 4);
+  EXPECT_DOUBLE_EQ(seconds(3.0, 2.0, 1.0), 3.0);
+  EXPECT_DOUBLE_EQ(seconds(3.0, 4.0, 1.0), 4.0 + 1.0 / 4);
+}
+
 TEST(PipelinePlan, StaysOnTheRootWhereThatIsFaster) {
   const Sharding at_root = Sharding::on_rank(Mesh::line(4), 0);
   const auto plan = [&](int64_t m, int64_t k, int64_t chunks, double link) {

@@ -107,7 +107,9 @@ DistTensor execute_product_in_chunks(const Plan& plan, ProductPath path, const D
     repeated->multiply(operands[chunked], out);
   };
   stages.take = [&](int64_t chunk) { block.take(cut(made, chunk)); };
-  run_pipeline(device, chunks, stages, {}, shared);
+  const auto is_here = [&](const Sharding& x) { return x.single_rank() == comm.rank(); };
+  const bool is_apart = is_here(a.sharding()) && is_here(b.sharding()) && is_here(wanted.sharding);
+  run_pipeline(device, chunks, stages, {.is_apart = is_apart}, shared);
   return DistTensor(a.comm_ptr(), wanted.sharding, c.shape, c.dtype, block.result(), device);
 }
 

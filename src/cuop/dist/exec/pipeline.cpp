@@ -203,10 +203,12 @@ void run_on_streams(Device device, int64_t chunks, const Stages& stages, const O
     run_overlapped(
         chunks, placed, overlap.ahead,
         [&](int64_t chunk) {
-          runtime.order(main, in);
+          if (!overlap.is_apart) runtime.order(main, in);
           stages.work(chunk);
         },
-        [&](int64_t) { let_wait_for_main(); });
+        [&](int64_t) {
+          if (!overlap.is_apart) let_wait_for_main();
+        });
   }
   for (const Stream& way : ways) runtime.order(main, way);
 }

@@ -29,6 +29,9 @@ struct Overlap {
   /// On a GPU chunks are brought and worked on by another thread, and taken away by this one, one
   /// chunk ahead.
   bool is_two_way = false;
+  /// On a GPU the moves and this rank's work have nothing to do with each other, as on a rank that
+  /// has all there is at first and keeps the result: neither waits for the other.
+  bool is_apart = false;
 };
 
 /// Runs the stages of all chunks in order. `tensors` are what several stages use; they lie on

@@ -1,6 +1,7 @@
 #include "cuop/dist/plan/map_plan.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
@@ -16,7 +17,7 @@ double efficiency_of(const MapProblem& problem, const Machine& machine) {
 /// Blocks of the result are made in chunks while the inputs of the next come, and they leave.
 void make_in_chunks(Plan& plan, const Machine& machine, const MapProblem& problem,
                     const MapChoice& choice, const std::vector<std::vector<size_t>>& moved,
-                    size_t compute) {
+                    size_t compute, std::optional<double> others) {
   const auto in_chunks = [&](int64_t count) {
     return map_chunks(problem.needed, problem.inputs, choice.output, problem.shape, count);
   };
@@ -27,9 +28,10 @@ void make_in_chunks(Plan& plan, const Machine& machine, const MapProblem& proble
     if (chunks->is_cut[i]) moves.insert(moves.end(), moved[i].begin(), moved[i].end());
   }
   for (size_t step = compute + 1; step < plan.steps.size(); ++step) moves.push_back(step);
-  overlap_moves(plan, machine, moves, compute,
-                most_chunks(choice.output.owner_boxes(problem.shape), chunks->axis),
-                [&](int64_t count) { return in_chunks(count) == chunks; });
+  overlap_moves(
+      plan, machine, moves, compute,
+      most_chunks(choice.output.owner_boxes(problem.shape), chunks->axis),
+      [&](int64_t count) { return in_chunks(count) == chunks; }, others);
 }
 
 Plan plan_choice(const MapProblem& problem, const MapChoice& choice, const Machine& machine) {
@@ -56,17 +58,27 @@ Plan plan_choice(const MapProblem& problem, const MapChoice& choice, const Machi
   const size_t compute = plan.steps.size();
   int64_t most_touched = 0;
   int64_t most_made = 0;
+  double others = 0.0;  // seconds of those that do not have the inputs
+  const double efficiency = efficiency_of(problem, machine);
   for (size_t rank = 0; rank < made.size(); ++rank) {
     touched[rank] += made[rank].size() * itemsize(problem.dtype);
     most_touched = std::max(most_touched, touched[rank]);
     most_made = std::max(most_made, made[rank].size());
+    if (static_cast<int>(rank) == common_rank(problem.inputs)) continue;
+    const double flops = problem.flops_per_element * static_cast<double>(made[rank].size());
+    others = std::max(others,
+                      compute_seconds(machine, flops / efficiency, touched[rank], problem.dtype));
   }
   add_compute(plan, machine, cat(problem.op, " of the local parts"),
               problem.flops_per_element * static_cast<double>(most_made), most_touched,
-              problem.dtype, efficiency_of(problem, machine));
+              problem.dtype, efficiency);
   add_output(plan, machine, {"result", problem.shape, problem.dtype, choice.output},
              problem.wanted);
-  if (problem.may_chunk) make_in_chunks(plan, machine, problem, choice, moved, compute);
+  if (problem.may_chunk) {
+    const bool is_apart = is_rooted(problem.inputs, problem.wanted) && problem.wanted;
+    make_in_chunks(plan, machine, problem, choice, moved, compute,
+                   is_apart ? std::optional(others) : std::nullopt);
+  }
   plan.memory_per_rank = most_touched;
   if (chunks_of(plan) > 1) {  // of which one is put into the block when it is made
     plan.memory_per_rank += divide_up(most_made * itemsize(problem.dtype), chunks_of(plan));
@@ -180,7 +192,7 @@ void add_unequal(std::vector<Plan>& plans, const MapProblem& problem, const MapC
   constexpr int kMostRanks = 16;  // of more its share is small in any case
   if (!problem.may_chunk || !is_rooted(problem.inputs, problem.wanted)) return;
   if (choice.output.mesh().size() > kMostRanks) return;
-  for (const double share : {0.3, 0.4, 0.5, 0.6, 0.7, 0.8}) {
+  for (const double share : {0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7, 0.8}) {
     if (const auto unequal = with_share(problem, choice, share)) {
       plans.push_back(plan_choice(problem, *unequal, machine));
     }

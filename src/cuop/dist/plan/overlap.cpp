@@ -51,18 +51,21 @@ int64_t most_chunks(const std::vector<Box>& blocks, int axis, int64_t unit) {
 
 void overlap_moves(Plan& plan, const Machine& machine, const std::vector<size_t>& moves,
                    size_t compute, int64_t most,
-                   const std::function<bool(int64_t chunks)>& is_possible) {
+                   const std::function<bool(int64_t chunks)>& is_possible,
+                   std::optional<double> others) {
   plan.settings["chunks"] = 1;
   double seconds = 0, each = 0;
   for (const size_t i : moves) {
     seconds += plan.steps[i].seconds;
     each += start_of(plan.steps[i], machine);
   }
-  const double hidden = machine.overlap * seconds, work = plan.steps[compute].seconds;
+  const double hidden = machine.overlap * seconds, all = plan.steps[compute].seconds;
+  const double work = others.value_or(all);
   if (hidden <= 0) return;
   int64_t chunks = best_chunks(work, hidden, each, most);
   while (chunks > 1 && is_possible && !is_possible(chunks)) --chunks;
-  const double left = seconds - hidden + overlapped_seconds(work, hidden, chunks, each) - work;
+  const double together = std::max(all, overlapped_seconds(work, hidden, chunks, each));
+  const double left = seconds - hidden + together - all;
   if (chunks == 1 || left >= seconds) return;
   for (const size_t i : moves) plan.steps[i].seconds *= left / seconds;
   plan.steps[compute].text += cat(", in ", chunks, " chunks while others move");

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "cuop/dist/plan/plan.h"
@@ -22,10 +23,12 @@ int64_t most_chunks(const std::vector<Box>& blocks, int axis, int64_t unit = 1);
 /// Sets setting("chunks") of the plan: the number, at most `most`, in which the arithmetic of step
 /// `compute` takes least time beside the moves of the steps `moves`, which are cut alike, or the
 /// next smaller one that `is_possible` (all are, if none is given); 1 where nothing is gained. The
-/// moves' steps keep the seconds that arithmetic does not hide.
+/// moves' steps keep the seconds that arithmetic does not hide. Of a rooted plan `others` are the
+/// seconds of the other ranks' arithmetic: the root's own waits for no move, nor any move for it.
 void overlap_moves(Plan& plan, const Machine& machine, const std::vector<size_t>& moves,
                    size_t compute, int64_t most,
-                   const std::function<bool(int64_t chunks)>& is_possible = {});
+                   const std::function<bool(int64_t chunks)>& is_possible = {},
+                   std::optional<double> others = {});
 
 /// That setting; 1 where there is none.
 int64_t chunks_of(const Plan& plan);
