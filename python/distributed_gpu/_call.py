@@ -68,7 +68,7 @@ def from_root(function, mpi, arrays, *args, **kwargs):
         check_manager(mpi, _who(function.__name__))
     comm = mpi.comm
     inputs = list(arrays.values())
-    first = inputs[0]
+    first = inputs[0] if inputs else None  # of a rank that gives none
     for each in inputs:
         if type(each) is not _Tensor:
             inputs = _root_tensors(function, mpi, arrays)

@@ -71,9 +71,15 @@ Mapping map_product(const std::vector<Placement>& inputs) {
 }  // namespace
 
 const Operation& batch_matmul_operation() {
-  static const auto* const operation = new Operation(
-      map_operation("batch_matmul", {"a", "b"},
-                    [](const auto& inputs, const std::string&) { return map_product(inputs); }));
+  static const auto* const operation = [] {
+    auto* const made = new Operation(
+        map_operation("batch_matmul", {"a", "b"},
+                      [](const auto& inputs, const std::string&) { return map_product(inputs); }));
+    made->alone = [](const Plan&, const std::vector<Tensor>& inputs) {
+      return cuop::matmul(inputs[0], inputs[1]);
+    };
+    return made;
+  }();
   return *operation;  // never destroyed: threads may outlive statics
 }
 

@@ -94,11 +94,14 @@ std::vector<Interval> by_groups(Interval channels, int64_t per_group) {
 
 using Convolution = Tensor (*)(const Tensor&, const Tensor&, const Tensor*, const ConvOptions&,
                                const Tensor*);
+Convolution convolution_over(int dimensions) {
+  static constexpr Convolution kFunctions[] = {&cuop::conv1d, &cuop::conv2d, &cuop::conv3d};
+  return kFunctions[dimensions - 1];
+}
 
 Tensor convolve(const Geometry& geometry, const std::vector<Part>& parts, const Box& output,
                 const Tensor* out) {
-  static constexpr Convolution kFunctions[] = {&cuop::conv1d, &cuop::conv2d, &cuop::conv3d};
-  const Convolution convolution = kFunctions[geometry.spatial() - 1];
+  const Convolution convolution = convolution_over(geometry.spatial());
   ConvOptions options = geometry.options;
   options.padding = Dims::filled(geometry.spatial(), 0);
   Box read = parts[0].box;
@@ -178,7 +181,13 @@ Mapping map_conv(const ConvOptions& options, const std::vector<Placement>& input
 }  // namespace
 
 Operation conv_operation(const ConvOptions& options) {
-  return map_operation(conv_text(options), {"input", "weight", "bias"}, conv_mapping(options));
+  Operation operation =
+      map_operation(conv_text(options), {"input", "weight", "bias"}, conv_mapping(options));
+  operation.alone = [options](const Plan&, const std::vector<Tensor>& inputs) {
+    const Tensor* const bias = inputs.size() > 2 ? &inputs[2] : nullptr;
+    return convolution_over(inputs[0].ndim() - 2)(inputs[0], inputs[1], bias, options, nullptr);
+  };
+  return operation;
 }
 
 std::string conv_text(const ConvOptions& options) {
