@@ -146,6 +146,7 @@ class ClusterConfig:
             machine.fft_speed = self.machine.fft_speed
             machine.long_fft_speed = self.machine.long_fft_speed
             machine.conv_speed = self.machine.conv_speed
+            machine.short_speed = self.machine.short_speed
             machine.transposed_speed = self.machine.transposed_speed
             machine.message_overhead = self.machine.message_overhead
             machine.call_overhead = self.machine.call_overhead

@@ -36,14 +36,14 @@ std::string json_of(const Machine& machine) {
   std::ostringstream out;
   out << std::setprecision(17);
   JsonWriter json(out);
-  json.open('{').members("version", 6, "flops", machine.flops, "half_speed", machine.half_speed,
-                         "double_speed", machine.double_speed, "fft_speed", machine.fft_speed,
-                         "long_fft_speed", machine.long_fft_speed, "conv_speed", machine.conv_speed,
-                         "transposed_speed", machine.transposed_speed, "memory_bandwidth",
-                         machine.memory_bandwidth, "link_bandwidth", machine.link_bandwidth,
-                         "latency", machine.latency, "message_overhead", machine.message_overhead,
-                         "network_bandwidth", machine.network_bandwidth, "network_latency",
-                         machine.network_latency, "network_overhead", machine.network_overhead);
+  json.open('{').members(
+      "version", 7, "flops", machine.flops, "half_speed", machine.half_speed, "double_speed",
+      machine.double_speed, "fft_speed", machine.fft_speed, "long_fft_speed",
+      machine.long_fft_speed, "conv_speed", machine.conv_speed, "short_speed", machine.short_speed,
+      "transposed_speed", machine.transposed_speed, "memory_bandwidth", machine.memory_bandwidth,
+      "link_bandwidth", machine.link_bandwidth, "latency", machine.latency, "message_overhead",
+      machine.message_overhead, "network_bandwidth", machine.network_bandwidth, "network_latency",
+      machine.network_latency, "network_overhead", machine.network_overhead);
   if (machine.call_overhead > 0) json.members("call_overhead", machine.call_overhead);
   if (machine.overlap > 0) json.members("overlap", machine.overlap);
   if (machine.ranks_per_host > 0) json.members("ranks_per_host", machine.ranks_per_host);
@@ -74,6 +74,8 @@ void bind_machine(Module& m) {
               "Flops of Fourier transforms of lines of up to 256 KiB, in the same parts.")
       .def_rw("long_fft_speed", &Machine::long_fft_speed, "Of lines of 8 MiB and more.")
       .def_rw("conv_speed", &Machine::conv_speed, "Flops of convolutions of images, likewise.")
+      .def_rw("short_speed", &Machine::short_speed,
+              "Flops of many products of 1024 x 1024 at a time, likewise.")
       .def_rw("transposed_speed", &Machine::transposed_speed,
               "Copies of rows to columns, in parts of the memory's bandwidth.")
       .def_rw("memory_bandwidth", &Machine::memory_bandwidth)

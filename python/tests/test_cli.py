@@ -353,7 +353,7 @@ def test_a_machine_is_written_as_it_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        ('{"version": 7}', "version is 7; known are 1, 2, 3, 4, 5 and 6"),
+        ('{"version": 8}', "version is 8; known are 1, 2, 3, 4, 5, 6 and 7"),
         ('{"overlap": 1.5}', "overlap is 1.5; it must be at most 1"),
         ('{"version": "2"}', "version is '2'"),
         ('{"version": true}', "version is True"),

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <functional>
 #include <random>
 
@@ -257,7 +258,8 @@ TEST(TwoLevels, FiguresAreReadBack) {
         "v3 1 1 1 1 1 1 1 1 1 1 1 0 1 0 1", "v4 1 1 1 1 1 1 1 1 1 1 1 1 1 -1 0 1",
         "v4 1 1 1 1 1 1 1 1 1 1 1 1 1 nan 0 1", "v4 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1",
         "v5 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1.1 0 1", "v5 1 1 1 1 1 1 1 1 1 1 1 1 1 0 -1 0 1",
-        "v6 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1 0 1", "v6 1 1 1 1 1 1 1 1 1 1 1 1 1 0 0 1 0 1"}) {
+        "v6 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1 0 1", "v6 1 1 1 1 1 1 1 1 1 1 1 1 1 0 0 1 0 1",
+        "v7 1 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1 0 1", "v7 1 1 1 1 1 1 1 1 1 1 1 1 1 1 0 0 1 0 1"}) {
     EXPECT_FALSE(machine_from(wrong)) << wrong;
   }
 }
@@ -268,6 +270,7 @@ TEST(Machine, TransformsOfLongLinesAreSlower) {
   machine.long_fft_speed = 0.02;
   machine.transposed_speed = 1.0 / 3.0;
   machine.conv_speed = 0.4;
+  machine.short_speed = 0.6;
   EXPECT_DOUBLE_EQ(fft_efficiency(machine, 1), 0.64);
   EXPECT_DOUBLE_EQ(fft_efficiency(machine, 256 << 10), 0.64);
   EXPECT_NEAR(fft_efficiency(machine, 1 << 20), 0.16, 1e-12);  // half of it for each octave
@@ -279,6 +282,7 @@ TEST(Machine, TransformsOfLongLinesAreSlower) {
   EXPECT_EQ(read->long_fft_speed, 0.02);
   EXPECT_EQ(read->transposed_speed, machine.transposed_speed);
   EXPECT_EQ(read->conv_speed, 0.4);
+  EXPECT_EQ(read->short_speed, 0.6);
   const std::optional<Machine> old = machine_from("v2 7 1 1 1 1 1 1 1 1 1 4 99");  // of before
   ASSERT_TRUE(old);
   EXPECT_EQ(old->ranks_per_host, 4);
@@ -286,6 +290,20 @@ TEST(Machine, TransformsOfLongLinesAreSlower) {
   const std::optional<Machine> later = machine_from("v5 7 1 1 1 1 1 1 1 1 1 1 1 1 0 1 0 99");
   ASSERT_TRUE(later);
   EXPECT_EQ(later->conv_speed, Machine{}.conv_speed);
+  const std::optional<Machine> last = machine_from("v6 7 1 1 1 1 1 1 1 1 1 1 1 1 0.3 0 1 0 99");
+  ASSERT_TRUE(last);
+  EXPECT_EQ(last->conv_speed, 0.3);
+  EXPECT_EQ(last->short_speed, Machine{}.short_speed);
+}
+
+TEST(Machine, ShortProductsAreSlower) {
+  Machine machine;
+  machine.short_speed = 0.64;
+  EXPECT_DOUBLE_EQ(product_efficiency(machine, 64), 0.64);
+  EXPECT_DOUBLE_EQ(product_efficiency(machine, 1024), 0.64);
+  EXPECT_NEAR(product_efficiency(machine, 1024 * std::sqrt(8.0)), 0.8, 1e-12);
+  EXPECT_DOUBLE_EQ(product_efficiency(machine, 8192), 1.0);
+  EXPECT_DOUBLE_EQ(product_efficiency(machine, 1e5), 1.0);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ FIGURES = (
     "fft_speed",
     "long_fft_speed",
     "conv_speed",
+    "short_speed",
     "transposed_speed",
     "memory_bandwidth",
     "link_bandwidth",
@@ -31,9 +32,9 @@ FIGURES = (
 HOST_FIGURES = ("upload", "download", "duplex")
 _WHOLE = ("ranks_per_host", "memory")
 _PARTS = ("overlap", "duplex")
-#: Of the file: 1 knew no networks, 2 no transforms, 3 no calls, 4 nothing that overlaps, 5 no convolutions; without one it is read
-#: alike.
-_VERSIONS = (1, 2, 3, 4, 5, 6)
+#: Of the file: 1 knew no networks, 2 no transforms, 3 no calls, 4 nothing that overlaps, 5 no convolutions, 6 no short
+#: products; without one it is read alike.
+_VERSIONS = (1, 2, 3, 4, 5, 6, 7)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
@@ -59,8 +60,11 @@ Mapping map_product(const std::vector<Placement>& inputs) {
   for (MapChoice& choice : split_choices(ranks, ndim, dims)) {
     mapping.choices.push_back(std::move(choice));
   }
-  mapping.flops_per_element =
-      2.0 * static_cast<double>(inputs[0].shape[inputs[0].shape.ndim() - 1]);
+  const auto inner = static_cast<double>(inputs[0].shape[inputs[0].shape.ndim() - 1]);
+  mapping.flops_per_element = 2.0 * inner;
+  const auto rows = static_cast<double>(mapping.shape[ndim - 2]),
+             columns = static_cast<double>(mapping.shape[ndim - 1]);
+  mapping.product_side = std::cbrt(rows * columns * inner);
   mapping.may_chunk = true;
   mapping.work = [](const std::vector<Part>& parts, const Box&, const Tensor* out) {
     return cuop::matmul(parts[0].local, parts[1].local, {}, out);

@@ -22,9 +22,10 @@ constexpr Figure kTransformFigures[] = {&Machine::fft_speed, &Machine::long_fft_
                                         &Machine::transposed_speed};
 
 /// In front of a text that tells of networks, of one that tells of transforms too, of calls, of
-/// what overlaps, and of convolutions.
+/// what overlaps, of convolutions, and of short products.
 constexpr std::string_view kWithNetwork = "v2 ", kWithTransforms = "v3 ", kWithCalls = "v4 ",
-                           kWithOverlap = "v5 ", kWithConvolutions = "v6 ";
+                           kWithOverlap = "v5 ", kWithConvolutions = "v6 ",
+                           kWithShortProducts = "v7 ";
 
 bool is_half(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
 
@@ -100,6 +101,12 @@ double fft_efficiency(const Machine& machine, int64_t line_bytes) {
   return machine.fft_speed * std::pow(machine.long_fft_speed / machine.fft_speed, part);
 }
 
+double product_efficiency(const Machine& machine, double side) {
+  const double within = std::clamp(side, kShortProduct, kLongProduct);
+  const double part = std::log2(kLongProduct / within) / std::log2(kLongProduct / kShortProduct);
+  return std::pow(machine.short_speed, part);
+}
+
 double compute_seconds(const Machine& machine, double flops, int64_t bytes, DType dtype) {
   const DType real = real_dtype(dtype);
   const double speed = itemsize(real) == 8 ? machine.double_speed
@@ -112,18 +119,19 @@ double compute_seconds(const Machine& machine, double flops, int64_t bytes, DTyp
 std::string to_text(const Machine& machine) {
   std::ostringstream out;
   out.precision(17);
-  out << kWithConvolutions;
+  out << kWithShortProducts;
   for (const Figure figure : kHostFigures) out << machine.*figure << ' ';
   for (const Figure figure : kNetworkFigures) out << machine.*figure << ' ';
   for (const Figure figure : kTransformFigures) out << machine.*figure << ' ';
-  out << machine.conv_speed << ' ';
+  out << machine.conv_speed << ' ' << machine.short_speed << ' ';
   out << machine.call_overhead << ' ' << machine.overlap << ' ' << machine.ranks_per_host << ' '
       << machine.memory;
   return out.str();
 }
 
 std::optional<Machine> machine_from(const std::string& text) {
-  const bool has_convolutions = text.starts_with(kWithConvolutions);
+  const bool has_short_products = text.starts_with(kWithShortProducts);
+  const bool has_convolutions = has_short_products || text.starts_with(kWithConvolutions);
   const bool has_overlap = has_convolutions || text.starts_with(kWithOverlap);
   const bool has_calls = has_overlap || text.starts_with(kWithCalls);
   const bool has_transforms = has_calls || text.starts_with(kWithTransforms);
@@ -142,6 +150,7 @@ std::optional<Machine> machine_from(const std::string& text) {
     read(kNetworkFigures);
     if (has_transforms) read(kTransformFigures);
     if (has_convolutions) read(std::array{&Machine::conv_speed});
+    if (has_short_products) read(std::array{&Machine::short_speed});
     if (has_calls) in >> machine.call_overhead;
     if (has_overlap) in >> machine.overlap;
     in >> machine.ranks_per_host;

@@ -20,6 +20,7 @@ struct Machine {
   double fft_speed = 0.4;
   double long_fft_speed = 0.1;
   double conv_speed = 0.7;         ///< of convolutions of images, in the same parts
+  double short_speed = 1.0;        ///< of many products of kShortProduct a side, likewise
   double transposed_speed = 0.4;   ///< of copies of rows to columns, in parts of memory_bandwidth
   double memory_bandwidth = 1e10;  ///< bytes a second that one rank reads or writes
   double link_bandwidth = 4e9;     ///< bytes a second that one rank sends or receives
@@ -75,5 +76,11 @@ double fft_efficiency(const Machine& machine, int64_t line_bytes);
 inline constexpr int64_t kShortLine = 256 << 10, kLongLine = 8 << 20;
 /// Seconds for `flops` on operands that are `bytes` long: the slower of arithmetic and memory.
 double compute_seconds(const Machine& machine, double flops, int64_t bytes, DType dtype);
+
+/// Sides of products of which many at a time run at short_speed, and of those at the full rate.
+inline constexpr double kShortProduct = 1024, kLongProduct = 8192;
+/// The rate of many products of this side (of other shapes the cube root of M N K), in parts of
+/// that of large ones.
+double product_efficiency(const Machine& machine, double side);
 
 }  // namespace cuop::dist

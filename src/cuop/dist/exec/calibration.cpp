@@ -93,6 +93,16 @@ double conv_flops(Device device) {
   return 2.0 * static_cast<double>(y.size() * kChannels * kWindow * kWindow) / seconds;
 }
 
+/// Of products of a short side, many at a time; one less than that, as sides are that are no powers
+/// of two.
+double short_product_flops(Device device) {
+  const int64_t side = static_cast<int64_t>(kShortProduct) - 1, count = device.is_cpu() ? 1 : 16;
+  const Tensor a = noise({count, side, side}, DType::kFloat32, device),
+               c = empty(a.shape(), a.dtype(), device);
+  const double seconds = usual_seconds(device, [&] { matmul(a, a, {}, &c); });
+  return 2.0 * static_cast<double>(c.size() * side) / seconds;
+}
+
 /// Of an addition whose operands no cache holds.
 double memory_bandwidth(Device device) {
   const int64_t count = device.is_cpu() ? int64_t{8} << 20 : int64_t{64} << 20;
@@ -198,6 +208,8 @@ std::optional<Machine> measured(Communicator& comm, Device device) {
   measure([&] { machine.fft_speed = fft_flops(device, kShortLine / kItem) / machine.flops; });
   measure([&] { machine.long_fft_speed = fft_flops(device, kLongLine / kItem) / machine.flops; });
   measure([&] { machine.conv_speed = conv_flops(device) / machine.flops; });
+  measure(
+      [&] { machine.short_speed = std::min(1.0, short_product_flops(device) / machine.flops); });
   measure([&] { machine.memory_bandwidth = memory_bandwidth(device); });
   measure(
       [&] { machine.transposed_speed = transposed_bandwidth(device) / machine.memory_bandwidth; });
@@ -228,8 +240,8 @@ std::optional<Machine> measured(Communicator& comm, Device device) {
   }
   for (double Machine::*speed :
        {&Machine::flops, &Machine::half_speed, &Machine::double_speed, &Machine::fft_speed,
-        &Machine::long_fft_speed, &Machine::conv_speed, &Machine::transposed_speed,
-        &Machine::memory_bandwidth, &Machine::link_bandwidth}) {
+        &Machine::long_fft_speed, &Machine::conv_speed, &Machine::short_speed,
+        &Machine::transposed_speed, &Machine::memory_bandwidth, &Machine::link_bandwidth}) {
     machine.*speed = agree_min(comm, machine.*speed);
   }
   machine.call_overhead = call_seconds(comm, device, machine);  // of the slowest rank, as moves are
@@ -242,7 +254,7 @@ std::optional<Machine> measured(Communicator& comm, Device device) {
 std::string figures_key(std::string_view kind, int ranks, int on_a_host, Device device) {
   const std::string threads =
       device.is_cpu() ? cat(backend::thread_count(), " threads, ") : std::string();
-  return cat("figures, of hosts at rest, of ranks ", kind, ", ", ranks, " of which ", on_a_host,
+  return cat("figures, short products too, of ranks ", kind, ", ", ranks, " of which ", on_a_host,
              " on a host, ", threads, tune::machine_text(device));
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 /// A machine as it lies in memory.
 struct NotedMachine {
-  std::array<double, 14> figures;
+  std::array<double, 15> figures;
   double call_overhead, overlap;
   int64_t ranks_per_host, memory;
 };
