@@ -7,7 +7,6 @@
 
 #include "cuop/ops/index/arrange.h"
 #include "cuop/ops/index/view.h"
-#include "cuop/ops/stencil/norm_samples.h"
 #include "tests/gpu/compare.h"
 #include "tests/gpu/gpu_test.h"
 #include "tests/gpu/guarded.h"

@@ -11,7 +11,6 @@
 #include "cuop/dist/exec/call.h"
 #include "cuop/dist/exec/redistribute.h"
 #include "cuop/dist/plan/stencil_plan.h"
-#include "cuop/ops/stencil/norm_samples.h"
 
 namespace cuop::dist {
 namespace {

@@ -1,7 +1,5 @@
 #include "cuop/dist/exec/map.h"
 
-#include <algorithm>
-
 #include "cuop/dist/exec/made_in_chunks.h"
 #include "cuop/dist/exec/pipeline.h"
 #include "cuop/dist/exec/redistribute.h"
@@ -67,10 +65,8 @@ DistTensor execute_in_chunks(const Plan& plan, const std::vector<DistTensor>& in
     if (result.data() != place.data()) copy_into(place, result);
   };
   stages.take = [&](int64_t chunk) { block.take(of_chunk(chunk)); };
-  const auto is_here = [&](const Sharding& x) { return x.single_rank() == comm->rank(); };
-  const bool is_apart = is_here(wanted.sharding) &&
-                        std::all_of(inputs.begin(), inputs.end(),
-                                    [&](const auto& input) { return is_here(input.sharding()); });
+  const int rank = comm->rank();
+  const bool is_apart = common_rank(plan.inputs) == rank && wanted.sharding.single_rank() == rank;
   run_pipeline(device, count, stages, {.is_apart = is_apart}, shared);
   return DistTensor(comm, wanted.sharding, output.shape, output.dtype, block.result(), device);
 }

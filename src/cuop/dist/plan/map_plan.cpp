@@ -59,13 +59,14 @@ Plan plan_choice(const MapProblem& problem, const MapChoice& choice, const Machi
   const size_t compute = plan.steps.size();
   int64_t most_touched = 0;
   int64_t most_made = 0;
+  const int root = common_rank(problem.inputs);
   double others = 0.0;  // seconds of those that do not have the inputs
   const double efficiency = efficiency_of(problem, machine);
   for (size_t rank = 0; rank < made.size(); ++rank) {
     touched[rank] += made[rank].size() * itemsize(problem.dtype);
     most_touched = std::max(most_touched, touched[rank]);
     most_made = std::max(most_made, made[rank].size());
-    if (static_cast<int>(rank) == common_rank(problem.inputs)) continue;
+    if (static_cast<int>(rank) == root) continue;
     const double flops = problem.flops_per_element * static_cast<double>(made[rank].size());
     others = std::max(others,
                       compute_seconds(machine, flops / efficiency, touched[rank], problem.dtype));

@@ -10,7 +10,6 @@
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/output.h"
-#include "cuop/ops/stencil/norm_samples.h"
 #include "cuop/ops/stencil/pitched.h"
 #include "cuop/ops/stencil/stencil.h"
 #include "cuop/ops/stencil/stencil_kernels.h"

@@ -68,6 +68,23 @@ JacobiSweep jacobi2d_rows(const Tensor& padded, const Tensor& rhs, double dx, Bo
                           const Tensor* out = nullptr, const RowSweeps& rows = {});
 /// How many sweeps `jacobi2d_rows` makes on that device in one pass over memory.
 int64_t jacobi_sweeps_at_once(Device device);
+
+// On a GPU norms cost as much as sweeps do: of a batch of sweeps the last is measured, until it
+// comes near the tolerance; from the batch on in which it has, all are. The 2-norms of the updates
+// never grow, as the matrix of the iteration is symmetric and none of its eigenvalues lies beyond
+// 1: where the last of a batch is above the tolerance all others are. Rounding alone can make a
+// later one larger, by far less than a factor of 2 where many cells are summed.
+
+/// Whether a grid has cells enough for that.
+inline bool has_many_cells(int64_t cells) {
+  constexpr int64_t kMany = 1 << 16;
+  return cells >= kMany;
+}
+/// Whether no earlier sweep can have been below the tolerance. So is a NaN: it stays one.
+inline bool is_far_above(double last_norm, double tolerance) {
+  return !(last_norm < 2.0 * tolerance);
+}
+
 /// The sums of squares of the residual rhs - (N + S + E + W - 4 u) / dx^2, row by row: float64 [h].
 Tensor poisson_residual_rows(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary);
 

@@ -198,7 +198,10 @@ jit::TextKernel sweep_kernel(DType dtype, const TapList& list, bool is_part) {
           .resident = itemsize(dtype) <= 4 ? 3 : 2};
 }
 
-int64_t jacobi_sweeps_per_pass_cuda() { return jit::sweep_reach(5); }
+int64_t jacobi_sweeps_per_pass_cuda() {
+  constexpr int64_t kCellsRead = 5;
+  return jit::sweep_reach(kCellsRead);
+}
 
 jit::TextKernel jacobi_sweep_kernel(DType dtype, bool is_part, bool has_norms) {
   return {.title = "jacobi2d_sweeps",
