@@ -14,7 +14,8 @@ list(JOIN CUOP_LEFT_OUT ":" left_out)
 set(common "CUOP_LIBRARY_PATH=${CUOP_TEST_LIBRARIES}")
 math(EXPR last "${CUOP_SHARDS} - 1")
 foreach(shard RANGE ${last})
-  add_test(NAME shard.${shard} COMMAND cuop_tests "--gtest_filter=-${left_out}:${of_libraries}")
+  add_test(NAME shard.${shard} COMMAND ${PROJECT_SOURCE_DIR}/tools/leak_checked.sh
+    $<TARGET_FILE:cuop_tests> "--gtest_filter=-${left_out}:${of_libraries}")
   set_tests_properties(shard.${shard} PROPERTIES TIMEOUT 900 ENVIRONMENT
     "${common};GTEST_TOTAL_SHARDS=${CUOP_SHARDS};GTEST_SHARD_INDEX=${shard}")
 endforeach()
