@@ -14,6 +14,7 @@
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
+#include "cuop/ops/index/arrange.h"
 #include "cuop/ops/index/view.h"
 #include "tests/error_of.h"
 
@@ -121,6 +122,58 @@ TEST(Matmul, LargeIntegersCrossTileBorders) {
   const Tensor ones_a = ones({3, 66000}, DType::kBool), ones_b = ones({66000, 2}, DType::kBool);
   EXPECT_THAT(real_values(matmul(select(ones_a, 0, 0), ones_b)), ::testing::Each(1.0));
   EXPECT_THAT(real_values(matmul(ones_a, ones_b)), ::testing::Each(1.0));
+}
+
+/// True with this probability.
+Tensor bools(const Shape& shape, uint32_t seed, double density) {
+  std::mt19937 generator(seed);
+  std::bernoulli_distribution is_true(density);
+  Tensor t = empty(shape, DType::kBool);
+  for (int64_t i = 0; i < t.size(); ++i) t.data<bool>()[i] = is_true(generator);
+  return t;
+}
+
+std::vector<double> naive_or(const Tensor& a, const Tensor& b) {
+  std::vector<double> c = naive(a, b);
+  for (double& each : c) each = each != 0;
+  return c;
+}
+
+TEST(Matmul, BoolsAreOrOfAndAtAnyDepthAndLayout) {
+  uint32_t seed = 30;
+  for (const int64_t depth : {1, 7, 8, 63, 64, 65, 130, 4096, 4167}) {
+    for (const auto& [rows, columns] : std::vector<std::pair<int64_t, int64_t>>{
+             {1, 1}, {1, 300}, {131, 1}, {3, 2}, {9, 17}, {131, 259}}) {
+      if (depth > 130 && rows * columns > 1000) continue;
+      const double density = 1 / std::sqrt(static_cast<double>(depth) * 2);
+      const Tensor a = bools({rows, depth}, ++seed, density);
+      const Tensor b = bools({depth, columns}, ++seed, density);
+      const auto expected = naive_or(a, b);
+      const Tensor a_turned = transpose(contiguous(transpose(a)));
+      const Tensor b_turned = transpose(contiguous(transpose(b)));
+      const Tensor b_flipped = flip(contiguous(flip(b)));
+      EXPECT_EQ(real_values(matmul(a, b)), expected) << rows << " " << depth << " " << columns;
+      EXPECT_EQ(real_values(matmul(a_turned, b)), expected) << depth;
+      EXPECT_EQ(real_values(matmul(a, b_turned)), expected) << depth;
+      EXPECT_EQ(real_values(matmul(a_turned, b_flipped)), expected) << depth;
+    }
+  }
+}
+
+TEST(Matmul, BoolsAreScaledAndAddedToAsBools) {
+  const Tensor a = bools({20, 70}, 1, 0.1), b = bools({70, 30}, 2, 0.1);
+  const Tensor before = bools({20, 30}, 3, 0.5);
+  const auto product = naive_or(a, b), kept = real_values(before);
+  for (const int alpha : {0, 1, 3}) {
+    for (const int beta : {0, 2}) {
+      Tensor c = copy(before);
+      matmul(a, b, {.alpha = alpha, .beta = beta}, &c);
+      for (size_t i = 0; i < kept.size(); ++i) {
+        const bool expected = (alpha != 0 && product[i] != 0) || (beta != 0 && kept[i] != 0);
+        ASSERT_EQ(real_values(c)[i], expected) << alpha << " " << beta << " " << i;
+      }
+    }
+  }
 }
 
 TEST(Matmul, HalfCrossesTileBordersAndRoundsOnce) {

@@ -127,7 +127,9 @@ BatchOffsets::Offsets BatchOffsets::operator()(int64_t index) const {
 
 void matmul_cpu(Product& product) {
   const DType dtype = product.a.dtype();
-  if (is_integer(dtype) || is_bool(dtype)) {
+  if (is_bool(dtype)) {
+    matmul_bool_cpu(product);
+  } else if (is_integer(dtype)) {
     matmul_integer_cpu(product);
   } else if (compute_dtype(dtype) != dtype) {
     matmul_half_cpu(product);

@@ -42,13 +42,8 @@ class IntegerTile {
   static constexpr int64_t kDepth = 256;
 
   explicit IntegerTile(const Product& p) {
-    if constexpr (std::is_same_v<T, bool>) {
-      alpha_ = p.alpha.to_double() != 0;
-      beta_ = p.beta.to_double() != 0;
-    } else {
-      alpha_ = static_cast<Sum>(p.alpha.to_int64());
-      beta_ = static_cast<Sum>(p.beta.to_int64());
-    }
+    alpha_ = static_cast<Sum>(p.alpha.to_int64());
+    beta_ = static_cast<Sum>(p.beta.to_int64());
     const TileSizes sizes = tile_sizes<IntegerTile>(p);
     const int64_t rows = round_up(sizes.rows, kernel_.mr);
     const int64_t columns = round_up(sizes.columns, kernel_.nr);
@@ -70,9 +65,6 @@ class IntegerTile {
     } else {
       add_packed(a, b);
     }
-    if constexpr (std::is_same_v<T, bool>) {  // a count must not wrap to "none"
-      for (int64_t i = 0; i < rows_ * ld_; ++i) sum_[i] = sum_[i] != 0;
-    }
   }
 
   void finish(const MatrixView<T>& c) {
@@ -83,11 +75,7 @@ class IntegerTile {
         T& element = row[j * c.column_step];
         const Wide scaled = Wide(alpha_) * Wide(sum[j]);
         const Wide before = beta_ == 0 ? Wide(0) : Wide(beta_) * static_cast<Wide>(element);
-        if constexpr (std::is_same_v<T, bool>) {
-          element = scaled != 0 || before != 0;
-        } else {
-          element = static_cast<T>(static_cast<Sum>(scaled + before));
-        }
+        element = static_cast<T>(static_cast<Sum>(scaled + before));
       }
     }
   }
@@ -170,7 +158,7 @@ class IntegerTile {
 }  // namespace
 
 void matmul_integer_cpu(const Product& p) {
-  visit_dtype(Joined<TypeList<bool>, IntegerTypes>{}, p.c.dtype(), "matmul",
+  visit_dtype(IntegerTypes{}, p.c.dtype(), "matmul",
               [&]<class T>(TypeTag<T>) { tiled_product<IntegerTile<T>>(p); });
 }
 

@@ -28,9 +28,10 @@ struct Product {
 
 /// The entry for the CPU; the ones below are its parts by dtype. They may rearrange the product.
 void matmul_cpu(Product& product);
-void matmul_blas_cpu(Product& product);           ///< float32, float64, complex64, complex128
-void matmul_half_cpu(const Product& product);     ///< float16, bfloat16; c may be float32
-void matmul_integer_cpu(const Product& product);  ///< integers and bool
+void matmul_blas_cpu(Product& product);        ///< float32, float64, complex64, complex128
+void matmul_half_cpu(const Product& product);  ///< float16, bfloat16; c may be float32
+void matmul_integer_cpu(const Product& product);
+void matmul_bool_cpu(const Product& product);
 /// Plain loops, in tiles when the caller asks for a tile size (backend/kernel.h); the dtypes of
 /// BLAS.
 void matmul_loops_cpu(Product& product);
@@ -67,6 +68,7 @@ struct IntegerKernels {
   IntegerKernel<uint16_t> u16;
   IntegerKernel<uint32_t> u32;
   IntegerKernel<uint64_t> u64;
+  IntegerKernel<uint64_t> bits;  ///< "or" of "and" instead of the sum of products
 };
 template <class Level>
 const IntegerKernels& integer_kernels();
