@@ -4,7 +4,7 @@
 x = 2^e m with m from 1 to 2, whose first digits name a row: c, about 1 / m, and T = -log(c) with so few
 digits that e log(2) + T is exact. Of many c near the middle one is taken where T lacks next to nothing. In
 the first row c is 1, in the last one 1/2, of float in two each: next to 1 the logarithm is that of 1 + r,
-r = m c - 1, alone.
+r = m c - 1, alone. log10 has the rows of log2: e + T by log10(2) is rounded once, with the rest.
 Needs mpmath and numpy: `python tools/fit_log_tables.py > src/cuop/jit/cpu/log_tables.h`, and clang-format.
 """
 
@@ -69,16 +69,22 @@ def print_rows(name: str, base, is_float: bool) -> None:
     """One struct."""
     kind = "float" if is_float else "double"
     count, digits = (32, 24) if is_float else (16, 28)
-    largest = mp.log(mp.mpf(2) ** (149 if is_float else 1074)) / mp.log(base)
+    row_base = mp.mpf(2) if base == 10 else base
+    largest = mp.log(mp.mpf(2) ** (149 if is_float else 1074)) / mp.log(row_base)
     unit = mp.mpf(2) ** (mp.floor(mp.log(largest, 2)) + 1 - (24 if is_float else 53))
-    factors, logarithms = rows_of(base, count, digits, unit, is_float)
+    factors, logarithms = rows_of(row_base, count, digits, unit, is_float)
     low = min(f * (1 + mp.mpf(i) / count) - 1 for i, f in enumerate(factors))
     high = max(f * (1 + mp.mpf(i + 1) / count) - 1 for i, f in enumerate(factors))
     degree = 3 if is_float else 8
     scale = mp.log(base)
     fit = minimax(log_rest(scale), low, high, degree, lambda r: r * r / mp.log1p(r) if r else 0)
     log2 = mp.log(2) / scale
-    log2_high = mp.nint(log2 / unit) * unit
+    if row_base == base:
+        log2_high = mp.nint(log2 / unit) * unit
+        tables = (("Factors", factors), ("Logs", logarithms), ("Rest", fit))
+    else:
+        log2_high = nearest(log2, 24 if is_float else 53)
+        tables = (("Rest", fit),)
     print(f"template <>\nstruct {name}<{kind}> {{")
     first = nearest(1 / scale, 24 if is_float else 53)
     for each, value in (
@@ -88,7 +94,7 @@ def print_rows(name: str, base, is_float: bool) -> None:
         ("OfTwoRest", log2 - log2_high),
     ):
         print(f"  static constexpr {kind} k{each} = {text(value, is_float)};")
-    for each, values in (("Factors", factors), ("Logs", logarithms), ("Rest", fit)):
+    for each, values in tables:
         listed = ", ".join(text(value, is_float) for value in values)
         print(f"  static constexpr {kind} k{each}[] = {{{listed}}};")
     print("};\n")

@@ -12,6 +12,7 @@
 #include "cuop/jit/cpu/lane_forms_isa.h"
 #include "cuop/jit/cpu/lane_hyperbolic_isa.h"
 #include "cuop/jit/cpu/lane_logarithm_isa.h"
+#include "cuop/jit/cpu/lane_logistic_isa.h"
 #include "cuop/jit/cpu/lane_power_isa.h"
 #include "cuop/jit/cpu/lane_tangent_isa.h"
 #include "cuop/jit/cpu/two_stages_isa.h"

@@ -71,6 +71,15 @@ template <class Rows>
   return fma(e, lanes(Rows::kOfTwoRest), _mm512_maskz_mov_pd(is_half, lanes(Rows::kOfTwoRest)));
 }
 
+/// P(r).
+template <class Rows, class V>
+[[gnu::always_inline]] inline V log_rest(V r, V square) {
+  if constexpr (sizeof(NumberOf<V>) == 4) {
+    return horner<0, 1>(Rows::kRest, r);
+  } else {
+    return fma(horner<1, 2>(Rows::kRest, square), r, horner<0, 2>(Rows::kRest, square));
+  }
+}
 /// x = 2^e m, and of m's row the factor and the logarithm of its inverse.
 template <class Rows, class V>
 struct LogParts {
@@ -83,14 +92,7 @@ struct LogParts {
     log = of_row(Rows::kLogs, row);
   }
   [[gnu::always_inline]] V lack() const { return lack_of_two<Rows>(e, c); }
-  /// P(r).
-  [[gnu::always_inline]] static V rest_of(V r, V square) {
-    if constexpr (sizeof(T) == 4) {
-      return horner<0, 1>(Rows::kRest, r);
-    } else {
-      return fma(horner<1, 2>(Rows::kRest, square), r, horner<0, 2>(Rows::kRest, square));
-    }
-  }
+  [[gnu::always_inline]] V residue() const { return fma(m, c, lanes(T(-1))); }
   /// e log(2) + T + (r slope + low).
   [[gnu::always_inline]] V sum_with(V r, V low) const {
     const V high = fma(e, lanes(Rows::kOfTwo), log);
@@ -110,12 +112,12 @@ struct LogParts {
   /// lacks.
   [[gnu::always_inline]] V log_with(V r, V lack) const {
     const V square = r * r;
-    return sum_with(r, fma(rest_of(r, square), square, lack));
+    return sum_with(r, fma(log_rest<Rows>(r, square), square, lack));
   }
   [[gnu::always_inline]] V log_with(V r) const {
     if constexpr (Rows::kOfTwoRest == 0) {
       const V square = r * r;
-      return sum_with(r, rest_of(r, square) * square);
+      return sum_with(r, log_rest<Rows>(r, square) * square);
     } else {
       return log_with(r, lack());
     }
@@ -124,7 +126,19 @@ struct LogParts {
 template <class Rows, class V>
 [[gnu::always_inline]] inline V table_log(V x) {
   const LogParts<Rows, V> parts(x);
-  return log_result(x, parts.log_with(fma(parts.m, parts.c, lanes(NumberOf<V>(-1)))));
+  return log_result(x, parts.log_with(parts.residue()));
+}
+/// (e + T) log10(2) + (r slope + r^2 P(r)) by the rows of log2, whose e + T is exact.
+template <class V>
+[[gnu::always_inline]] inline V table_log10(V x) {
+  using T = NumberOf<V>;
+  using Rows = Log10Rows<T>;
+  const LogParts<Log2Rows<T>, V> parts(x);
+  const V r = parts.residue(), square = r * r, twos = parts.e + parts.log;
+  V low = fma(log_rest<Rows>(r, square), square, twos * lanes(Rows::kOfTwoRest));
+  if constexpr (sizeof(T) == 8) low = fma(r, lanes(Rows::kSlopeRest), low);
+  low = fma(r, lanes(Rows::kSlope), low);
+  return log_result(x, fma(twos, lanes(Rows::kOfTwo), low));
 }
 /// Of float below 0.77 ulp, log2 0.87 and log10 0.95, tried on all arguments; of double below 0.8
 /// and 1, tried on millions.
@@ -138,9 +152,7 @@ struct LaneForm<fn::Log2, T> {
 };
 template <std::floating_point T>
 struct LaneForm<fn::Log10, T> {
-  [[gnu::always_inline]] static LanesOf<T> apply(LanesOf<T> x) {
-    return table_log<Log10Rows<T>>(x);
-  }
+  [[gnu::always_inline]] static LanesOf<T> apply(LanesOf<T> x) { return table_log10(x); }
 };
 
 }  // namespace

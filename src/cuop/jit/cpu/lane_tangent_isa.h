@@ -46,10 +46,10 @@ struct LaneForm<fn::Tan, float> {
     stage = {r, minus_product(r, p, turn.excess * slope), turn.shifted};
   }
   [[gnu::always_inline]] static Lanes last(const Stage& stage, Lanes) {
-    const Lanes t = stage.r - stage.less, inverse = lanes(-1.0f) / t;
-    const Lanes rest = fma(stage.r, inverse, lanes(1.0f));
-    const Lanes error = minus_product(stage.less, inverse, rest);
-    return selected(odd_lanes(stage.shifted), fma(error, inverse, inverse), t);
+    const Lanes t = stage.r - stage.less, inverse = near_inverse(t);
+    const Lanes rest = minus_product(stage.r, inverse, lanes(1.0f));
+    const Lanes error = fma(stage.less, inverse, rest);
+    return selected(odd_lanes(stage.shifted), fma(-error, inverse, -inverse), t);
   }
   [[gnu::always_inline]] static int unsure(Lanes x) { return unsure_of<LaneForm>(x); }
 };

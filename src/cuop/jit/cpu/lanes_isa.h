@@ -96,6 +96,8 @@ constexpr auto kAll = static_cast<__mmask16>(-1);
   return _mm512_maskz_max_ps(kAll, lanes(least), size);
 }
 [[gnu::always_inline]] inline Lanes root_of(Lanes x) { return _mm512_maskz_sqrt_ps(kAll, x); }
+/// 1 / x within 2^-14 of itself, which takes a fifth of a quotient's time.
+[[gnu::always_inline]] inline Lanes near_inverse(Lanes x) { return _mm512_maskz_rcp14_ps(kAll, x); }
 /// A bit of each lane where x > most.
 [[gnu::always_inline]] inline int beyond(Lanes x, float most) {
   return _mm512_cmp_ps_mask(x, lanes(most), _CMP_GT_OQ);
@@ -164,6 +166,8 @@ template <int First, class Piece>
   return _mm256_max_ps(lanes(least), size);
 }
 [[gnu::always_inline]] inline Lanes root_of(Lanes x) { return _mm256_sqrt_ps(x); }
+/// 1 / x: what these vectors have of less digits has too few.
+[[gnu::always_inline]] inline Lanes near_inverse(Lanes x) { return lanes(1.0f) / x; }
 [[gnu::always_inline]] inline int beyond(Lanes x, float most) {
   return _mm256_movemask_ps(_mm256_cmp_ps(x, lanes(most), _CMP_GT_OQ));
 }

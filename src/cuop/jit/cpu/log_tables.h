@@ -117,49 +117,8 @@ template <>
 struct Log10Rows<float> {
   static constexpr float kSlope = 0x1.bcb7b20000000p-2f;
   static constexpr float kSlopeRest = -0x1.5b235e0000000p-27f;
-  static constexpr float kOfTwo = 0x1.3441000000000p-2f;
-  static constexpr float kOfTwoRest = 0x1.a84fbc0000000p-21f;
-  static constexpr float kFactors[] = {
-      0x1.0000000000000p+0f, 0x1.0000000000000p+0f, 0x1.e0eb0c0000000p-1f, 0x1.cd124c0000000p-1f,
-      0x1.c13e020000000p-1f, 0x1.b5f4740000000p-1f, 0x1.aa03c00000000p-1f, 0x1.9f44640000000p-1f,
-      0x1.93ca140000000p-1f, 0x1.8ba8780000000p-1f, 0x1.8199380000000p-1f, 0x1.7788b60000000p-1f,
-      0x1.70f2260000000p-1f, 0x1.672d5e0000000p-1f, 0x1.60acb40000000p-1f, 0x1.5968a60000000p-1f,
-      0x1.518e780000000p-1f, 0x1.4aa7880000000p-1f, 0x1.4465bc0000000p-1f, 0x1.3ec3e20000000p-1f,
-      0x1.3880a20000000p-1f, 0x1.3279d20000000p-1f, 0x1.2c11ce0000000p-1f, 0x1.272dae0000000p-1f,
-      0x1.22d2ee0000000p-1f, 0x1.1d1aee0000000p-1f, 0x1.17e63c0000000p-1f, 0x1.140aac0000000p-1f,
-      0x1.0f0a180000000p-1f, 0x1.0839900000000p-1f, 0x1.0000000000000p-1f, 0x1.0000000000000p-1f};
-  static constexpr float kLogs[] = {0x0.0p+0f,
-                                    0x0.0p+0f,
-                                    0x1.bda0000000000p-6f,
-                                    0x1.74c0000000000p-5f,
-                                    0x1.d138000000000p-5f,
-                                    0x1.15e0000000000p-4f,
-                                    0x1.470c000000000p-4f,
-                                    0x1.7480000000000p-4f,
-                                    0x1.a65c000000000p-4f,
-                                    0x1.ca8c000000000p-4f,
-                                    0x1.f85c000000000p-4f,
-                                    0x1.13b4000000000p-3f,
-                                    0x1.2372000000000p-3f,
-                                    0x1.3b50000000000p-3f,
-                                    0x1.4b90000000000p-3f,
-                                    0x1.5e14000000000p-3f,
-                                    0x1.7288000000000p-3f,
-                                    0x1.84e8000000000p-3f,
-                                    0x1.95e6000000000p-3f,
-                                    0x1.a57a000000000p-3f,
-                                    0x1.b720000000000p-3f,
-                                    0x1.c872000000000p-3f,
-                                    0x1.db3c000000000p-3f,
-                                    0x1.e9da000000000p-3f,
-                                    0x1.f712000000000p-3f,
-                                    0x1.045e000000000p-2f,
-                                    0x1.0c90000000000p-2f,
-                                    0x1.12bc000000000p-2f,
-                                    0x1.1ade000000000p-2f,
-                                    0x1.2631000000000p-2f,
-                                    0x1.3441000000000p-2f,
-                                    0x1.3441000000000p-2f};
+  static constexpr float kOfTwo = 0x1.3441360000000p-2f;
+  static constexpr float kOfTwoRest = -0x1.ec10c00000000p-27f;
   static constexpr float kRest[] = {-0x1.bcb7b20000000p-3f, 0x1.287d020000000p-3f,
                                     -0x1.bcd37e0000000p-4f, 0x1.4f3f240000000p-4f};
 };
@@ -234,29 +193,8 @@ template <>
 struct Log10Rows<double> {
   static constexpr double kSlope = 0x1.bcb7b1526e50ep-2;
   static constexpr double kSlopeRest = 0x1.95355baaafad3p-57;
-  static constexpr double kOfTwo = 0x1.34413509f7800p-2;
-  static constexpr double kOfTwoRest = 0x1.fef311f12b358p-46;
-  static constexpr double kFactors[] = {
-      0x1.0000000000000p+0, 0x1.e007f6e000000p-1, 0x1.bbf47e0000000p-1, 0x1.a3494b6000000p-1,
-      0x1.9011ad4000000p-1, 0x1.7ccaf50000000p-1, 0x1.6cc93c0000000p-1, 0x1.5d94dba000000p-1,
-      0x1.4f0551e000000p-1, 0x1.40660c6000000p-1, 0x1.34ce52e000000p-1, 0x1.2a12c66000000p-1,
-      0x1.1fb4f26000000p-1, 0x1.1588cd8000000p-1, 0x1.0996188000000p-1, 0x1.0000000000000p-1};
-  static constexpr double kLogs[] = {0x0.0p+0,
-                                     0x1.cac2edaa78000p-6,
-                                     0x1.fb56a4820a000p-5,
-                                     0x1.635db3750d000p-4,
-                                     0x1.b6d3323efe000p-4,
-                                     0x1.075598ca58800p-3,
-                                     0x1.2d87d2089e800p-3,
-                                     0x1.5365d1c9c0800p-3,
-                                     0x1.793ce9e525800p-3,
-                                     0x1.a0ee31335a000p-3,
-                                     0x1.c1b569a3e9800p-3,
-                                     0x1.e12bcd6c0e000p-3,
-                                     0x1.0053d55a97c00p-2,
-                                     0x1.1056069b03c00p-2,
-                                     0x1.23e7e394e4000p-2,
-                                     0x1.34413509f7800p-2};
+  static constexpr double kOfTwo = 0x1.34413509f79ffp-2;
+  static constexpr double kOfTwoRest = -0x1.9dc1da994fd21p-59;
   static constexpr double kRest[] = {
       -0x1.bcb7b1526e513p-3, 0x1.287a7636f4c16p-3,  -0x1.bcb7b15261f38p-4,
       0x1.63c6275f7a541p-4,  -0x1.287a75abaeaf2p-4, 0x1.fc409e659fe19p-5,
