@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 
+#include "cuop/core/divide_up.h"
 #include "cuop/core/layout.h"
 
 namespace cuop {
@@ -33,16 +34,18 @@ struct LoopNest {
     std::array<int64_t, N> offsets{};
     for (int i = count - 2; i >= 0; --i) {
       const Axis& axis = axes[static_cast<size_t>(i)];
-      const int64_t index = row % axis.size;
-      row /= axis.size;
+      // The first axis takes what is left: most nests have two, and divisions are slow.
+      const auto [rest, index] = i == 0 ? Divided{0, row} : divided(row, axis.size);
+      row = rest;
       for (size_t k = 0; k < N; ++k) offsets[k] += index * axis.strides[k];
     }
     return offsets;
   }
   /// The same at element `index`, counted along the axes in their order.
   std::array<int64_t, N> offsets(int64_t index) const {
-    std::array<int64_t, N> result = row_offsets(index / inner().size);
-    for (size_t k = 0; k < N; ++k) result[k] += index % inner().size * inner().strides[k];
+    const auto [row, place] = divided(index, inner().size);
+    std::array<int64_t, N> result = row_offsets(row);
+    for (size_t k = 0; k < N; ++k) result[k] += place * inner().strides[k];
     return result;
   }
 };

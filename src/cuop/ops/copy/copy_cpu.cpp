@@ -35,6 +35,7 @@ void convert_each(void* dst, int64_t dst_stride, const void* src, int64_t src_st
     return;
   }
   const auto run = [&](auto dst_step, auto src_step) {
+#pragma GCC unroll 4
     for (int64_t i = 0; i < count; ++i) to[i * dst_step] = convert<To>(from[i * src_step]);
   };
   if constexpr (std::is_same_v<To, From>) {
