@@ -67,7 +67,7 @@ void expect_cpu_product(DType dtype, Shape batch, int64_t m, int64_t k, int64_t 
     product.beta = seed % 2;
     const Tensor given = clone(c), wanted = clone(c);
     product.c = wanted;
-    matmul_integer_cpu(product);
+    matmul_cpu(product);
     product.c = given;
     run_product_text<T>(product, false);
     EXPECT_TRUE(same_bits(given, wanted))

@@ -16,6 +16,7 @@
 #include "cuop/jit/fusion.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
+#include "cuop/ops/index/arrange.h"
 #include "cuop/ops/index/view.h"
 
 namespace cuop {
@@ -172,6 +173,48 @@ TEST(Reduce, AnElementThatDecidesStandsAnywhere) {
           EXPECT_EQ(found.data<int64_t>()[0], expected) << what;
           EXPECT_EQ(found.data<int64_t>()[1], last) << what;
         }
+      }
+    }
+  }
+}
+
+/// The first place of the largest number, or of the first NaN.
+int64_t place_of_largest(const std::vector<double>& line) {
+  size_t place = 0;
+  for (size_t i = 0; i < line.size() && !std::isnan(line[place]); ++i) {
+    if (std::isnan(line[i]) || line[i] > line[place]) place = i;
+  }
+  return static_cast<int64_t>(place);
+}
+
+/// Of few numbers, so that many are equal, in lines of any length and step.
+TEST(Reduce, TheFirstOfEqualNumbersIsTheExtremesPlace) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  std::mt19937 random(3);
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kInt32,
+                            DType::kInt64, DType::kUInt64, DType::kInt8, DType::kUInt8}) {
+    for (const int64_t length : {1, 2, 7, 15, 16, 31, 32, 33, 37, 63, 64, 65, 129, 1000, 5003}) {
+      for (int trial = 0; trial < 6; ++trial) {
+        std::vector<double> numbers(static_cast<size_t>(length));
+        for (double& x : numbers) x = static_cast<double>(random() % (trial < 3 ? 3 : 100));
+        if (is_floating(dtype) && trial % 3 > 0) {
+          for (size_t k = 0; k < numbers.size(); k += 1 + random() % 500) {
+            numbers[random() % numbers.size()] = random() % 2 == 0 ? kInfinity : -kInfinity;
+          }
+          if (trial % 3 == 2) numbers[random() % numbers.size()] = kNan;
+        }
+        std::vector<double> turned(numbers.rbegin(), numbers.rend()), negative;
+        for (const double x : numbers) negative.push_back(100 - x);
+        const Tensor line = cast(tensor({length}, numbers), dtype);
+        const std::string what = cat(dtype, ' ', length, ' ', trial);
+        EXPECT_EQ(*argmax(line).data<int64_t>(), place_of_largest(numbers)) << what;
+        EXPECT_EQ(*argmin(line).data<int64_t>(), place_of_largest(negative)) << what;
+        EXPECT_EQ(*argmax(flip(line)).data<int64_t>(), place_of_largest(turned)) << what;
+        const Tensor pair = stack(std::vector{line, line}, 1);
+        EXPECT_EQ(argmax(pair, 0).data<int64_t>()[1], place_of_largest(numbers)) << what;
+        const Tensor column = select(pair, 1, 0);
+        EXPECT_EQ(*argmax(column).data<int64_t>(), place_of_largest(numbers)) << what;
       }
     }
   }

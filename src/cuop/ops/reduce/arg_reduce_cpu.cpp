@@ -1,6 +1,5 @@
-// Positions of extremes. Along memory: the extreme of each block by the vector kernels of max and
-// min, then a search in the one block that holds the best. Across memory: best and position of a
-// tile of columns, row by row.
+// Positions of extremes. Along memory: each lane of vectors remembers its best. Across memory: best
+// and position of a tile of columns, row by row.
 #include <algorithm>
 #include <vector>
 
@@ -14,7 +13,7 @@ namespace cuop::kernels {
 
 namespace {
 
-/// Elements that are searched in one go: of so many bytes, as the search reads them once more.
+/// Elements that are loaded, or searched, in one go.
 template <class T>
 constexpr int64_t kBlock = 4096 / static_cast<int64_t>(sizeof(T));
 constexpr int64_t kPart = 1 << 16;
@@ -33,9 +32,9 @@ struct Source {
   int64_t stride;  ///< along the axis
   bool is_direct;  ///< the element type is the dtype
   LoadFunction load;
-  const Fold* fold;
   ArgUpdate update;
-  ArgFind find;
+  ArgFind find;  ///< of bools
+  ArgRow row;
   bool is_max;
   bool is_bool;
 
@@ -67,27 +66,28 @@ template <class T>
 Best<T> best_of_run(const Source& source, int64_t offset, int64_t begin, int64_t end) {
   T scratch[kBlock<T>];
   Best<T> best{};
-  const auto block = [&](int64_t first) {
-    return elements<T>(source, offset + first * source.stride, source.stride,
-                       std::min(kBlock<T>, end - first), scratch);
-  };
   if (source.is_bool) {  // the first that cannot be bettered, else all are alike
     const T wanted = source.is_max ? 1 : 0;
     for (int64_t first = begin; first < end; first += kBlock<T>) {
       const int64_t count = std::min(kBlock<T>, end - first);
-      const int64_t place = source.find(block(first), count, &wanted);
+      const T* const data =
+          elements<T>(source, offset + first * source.stride, source.stride, count, scratch);
+      const int64_t place = source.find(data, count, &wanted);
       if (place < count) return {wanted, first + place};
     }
     return {static_cast<T>(1 - wanted), begin};
   }
-  for (int64_t first = begin; first < end; first += kBlock<T>) {
+  const bool is_dense = source.is_direct && source.stride == 1;
+  const int64_t step = is_dense ? end - begin : kBlock<T>;
+  for (int64_t first = begin; first < end; first += step) {
     T value;
-    source.fold->init(&value, 1);
-    source.fold->rows(&value, block(first), 1, 0, std::min(kBlock<T>, end - first));
-    if (first == begin || is_better(source.is_max, value, best.value)) best = {value, first};
+    const int64_t count = std::min(step, end - first);
+    const T* const data =
+        elements<T>(source, offset + first * source.stride, source.stride, count, scratch);
+    const int64_t place = source.row(data, count, &value);
+    if (first != begin && !is_better(source.is_max, value, best.value)) continue;
+    best = {value, first + place};
   }
-  best.position +=
-      source.find(block(best.position), std::min(kBlock<T>, end - best.position), &best.value);
   return best;
 }
 
@@ -129,8 +129,9 @@ void run(const Source& source, const LoopNest<2>& kept, int64_t length, int64_t*
   const int64_t tiles = divide_up(inner.size, tile);
   const int64_t tasks = kept.outer_size() * tiles;
   const auto work = [&](int64_t task) {
-    const auto offsets = kept.row_offsets(task / tiles);
-    const int64_t first = task % tiles * tile;
+    const auto [row, tile_of_row] = divided(task, tiles);
+    const auto offsets = kept.row_offsets(row);
+    const int64_t first = tile_of_row * tile;
     const int64_t from = offsets[0] + first * inner.strides[0];
     int64_t* to = result + offsets[1] + first * inner.strides[1];
     if (by_columns) {
@@ -155,9 +156,9 @@ void arg_reduce_cpu(const Tensor& x, int axis, bool is_max, const Tensor& result
       .stride = x.strides()[axis],
       .is_direct = x.dtype() == element || x.dtype() == DType::kBool,
       .load = load_cpu(LoadMap::kValue, x.dtype(), element),
-      .fold = &fold_cpu(input.kind, element),
       .update = isa::choose([&]<class Level>(Level) { return arg_update<Level>(is_max, element); }),
       .find = isa::choose([&]<class Level>(Level) { return arg_find<Level>(element); }),
+      .row = isa::choose([&]<class Level>(Level) { return arg_row<Level>(is_max, element); }),
       .is_max = is_max,
       .is_bool = is_bool(x.dtype()),
   };

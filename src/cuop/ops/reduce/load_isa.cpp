@@ -85,43 +85,6 @@ LoadFunction find_value(DType source, DType element) {
   });
 }
 
-template <bool IsMax, class T>
-void update(void* best, int64_t* position, const void* row, int64_t row_index, int64_t columns) {
-  auto* leader = static_cast<T*>(best);
-  const auto* candidate = static_cast<const T*>(row);
-  for (int64_t j = 0; j < columns; ++j) {
-    const T x = candidate[j], b = leader[j];
-    const bool wins = IsMax ? x > b : x < b;
-    const bool takes = wins | ((x != x) & (b == b));
-    leader[j] = takes ? x : b;
-    position[j] = takes ? row_index : position[j];
-  }
-}
-
-/// In steps that are compared without a branch, in vectors: whether one has it, then where.
-template <class T, class IsIt>
-int64_t first_place(const T* data, int64_t n, IsIt is_it) {
-  constexpr int kStep = 64;
-  int64_t i = 0;
-  for (; i + kStep <= n; i += kStep) {
-    unsigned matches = 0;
-    for (int k = 0; k < kStep; ++k) matches |= is_it(data[i + k]) ? 1u : 0u;
-    if (matches == 0) continue;
-    int first = kStep;
-    for (int k = 0; k < kStep; ++k) first = is_it(data[i + k]) && k < first ? k : first;
-    return i + first;
-  }
-  while (i < n && !is_it(data[i])) ++i;
-  return i;
-}
-template <class T>
-int64_t find_place(const void* data, int64_t n, const void* value) {
-  const T wanted = *static_cast<const T*>(value);
-  const auto* x = static_cast<const T*>(data);
-  if (wanted != wanted) return first_place(x, n, [](T each) { return each != each; });
-  return first_place(x, n, [wanted](T each) { return each == wanted; });
-}
-
 }  // namespace
 
 template <>
@@ -133,19 +96,6 @@ LoadFunction load_function<isa::CUOP_ISA>(LoadMap map, DType source, DType eleme
     return find<Magnitude, double>(source);
   }
   return map == LoadMap::kValue ? find_value(source, element) : nullptr;
-}
-
-template <>
-ArgUpdate arg_update<isa::CUOP_ISA>(bool is_max, DType element) {
-  return find_by_dtype(OrderedTypes{}, element, [is_max]<class T>(TypeTag<T>) -> ArgUpdate {
-    return is_max ? update<true, T> : update<false, T>;
-  });
-}
-
-template <>
-ArgFind arg_find<isa::CUOP_ISA>(DType element) {
-  return find_by_dtype(OrderedTypes{}, element,
-                       []<class T>(TypeTag<T>) -> ArgFind { return find_place<T>; });
 }
 
 }  // namespace cuop
