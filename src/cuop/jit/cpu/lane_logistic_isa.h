@@ -14,31 +14,10 @@ namespace {
 struct PowerParts {
   Lanes power, high, tail;
 };
-/// 2^(n - 1) of n + kPower.
+constexpr float kPowerScale = accurate::Format<float>::kPower + 1;
+/// 2^n of n + kPowerScale.
 [[gnu::always_inline]] inline Lanes power_of(Lanes shifted) {
   return (Lanes)((LaneBitsOf<float>)shifted << accurate::Format<float>::kMantissa);
-}
-constexpr float kPowerScale = accurate::Format<float>::kPower + 1;
-/// Of y = -x, |x| up to kMostQuick.
-[[gnu::always_inline]] inline PowerParts inverse_power_parts(Lanes x) {
-  using C = accurate::Coefficients<float>;
-  const Lanes shifted = fma(x, lanes(-C::kInvLn2), lanes(kPowerScale));
-  const Lanes n = shifted - lanes(kPowerScale);
-  const Lanes r = minus_product(n, lanes(C::kLn2Low), minus_product(n, lanes(C::kLn2High), -x));
-  return {power_of(shifted), r, r * r * horner<0, 1>(accurate::Fused<float>::kExp, r)};
-}
-/// The same of y = -2 sqrt(2/pi) (x + 0.044715 x^3), as fused_gelu_tanh_exp.
-[[gnu::always_inline]] inline PowerParts gelu_power_parts(Lanes x) {
-  using C = accurate::Fused<float>;
-  const Lanes z = x * x, z_low = product_minus(x, x, z);
-  const Lanes linear = lanes(C::kGeluLinear), cubic = lanes(C::kGeluCubic);
-  const Lanes sum = fma(z, cubic, linear), sum_low = fma(z_low, cubic, fma(z, cubic, linear - sum));
-  const Lanes y = x * sum, low = minus_product(x, sum_low, minus_product(x, sum, y));
-  const Lanes shifted = minus_product(y, lanes(C::kGeluPerUnit), lanes(kPowerScale));
-  const Lanes n = shifted - lanes(kPowerScale);
-  const Lanes high = minus_product(n, lanes(C::kGeluUnit), -y), r = high + low;  // high is exact
-  const Lanes bend = fma(r, horner<0, 1>(C::kGeluExp, r), lanes(C::kGeluSlope));
-  return {power_of(shifted), high, fma(r, bend, low)};
 }
 
 /// factor / (1 + e^y): as fused_logistic.
@@ -50,34 +29,56 @@ constexpr float kPowerScale = accurate::Format<float>::kPower + 1;
   const Lanes rest = fma(q, low, product_minus(q, divisor, factor));
   return minus_product(rest, inverse, q);
 }
-/// Below 1 ulp, tried on all arguments. Doubt is 2 at the first x that is too
-/// large.
-template <>
-struct LaneForm<fn::Silu, float> {
+
+/// y = -x.
+struct OfX {
+  static constexpr float kMost = accurate::kMostQuick<float>;
+
+  [[gnu::always_inline]] static PowerParts parts(Lanes x) {
+    using C = accurate::Coefficients<float>;
+    const Lanes shifted = fma(x, lanes(-C::kInvLn2), lanes(kPowerScale));
+    const Lanes n = shifted - lanes(kPowerScale);
+    const Lanes r = minus_product(n, lanes(C::kLn2Low), minus_product(n, lanes(C::kLn2High), -x));
+    return {power_of(shifted), r, r * r * horner<0, 1>(accurate::Fused<float>::kExp, r)};
+  }
+};
+/// y = -2 sqrt(2/pi) (x + 0.044715 x^3), in the unit of fused_gelu_tanh_exp.
+struct OfCubic {
+  static constexpr float kMost = accurate::kMostQuickCubic<float>;
+
+  [[gnu::always_inline]] static PowerParts parts(Lanes x) {
+    using C = accurate::Fused<float>;
+    const Lanes linear = lanes(C::kGeluLinear), cubic = lanes(C::kGeluCubic);
+    const Lanes z = x * x, z_low = product_minus(x, x, z), sum = fma(z, cubic, linear);
+    const Lanes sum_low = fma(z_low, cubic, fma(z, cubic, linear - sum));
+    const Lanes y = x * sum, low = minus_product(x, sum_low, minus_product(x, sum, y));
+    const Lanes shifted = minus_product(y, lanes(C::kGeluPerUnit), lanes(kPowerScale));
+    const Lanes n = shifted - lanes(kPowerScale);
+    const Lanes high = minus_product(n, lanes(C::kGeluUnit), -y), r = high + low;  // high is exact
+    const Lanes bend = fma(r, horner<0, 1>(C::kGeluExp, r), lanes(C::kGeluSlope));
+    return {power_of(shifted), high, fma(r, bend, low)};
+  }
+};
+
+/// x / (1 + e^y) for |x| up to kMost, where the doubt becomes 2. Below 1 ulp, tried on all
+/// arguments.
+template <class Exponent>
+struct LogisticForm {
   static constexpr int kApart = 6;
   using Stage = PowerParts;
   [[gnu::always_inline]] static void first(Lanes x, Stage& stage, Lanes& doubt) {
-    doubt = either(doubt, x * lanes(2 / accurate::kMostQuick<float>));
-    stage = inverse_power_parts(x);
+    doubt = either(doubt, x * lanes(2 / Exponent::kMost));
+    stage = Exponent::parts(x);
   }
   [[gnu::always_inline]] static Lanes last(const Stage& stage, Lanes x) {
     return logistic(x, stage);
   }
-  [[gnu::always_inline]] static int unsure(Lanes x) { return unsure_of<LaneForm>(x); }
+  [[gnu::always_inline]] static int unsure(Lanes x) { return unsure_of<LogisticForm>(x); }
 };
 template <>
-struct LaneForm<fn::GeluTanh, float> {
-  static constexpr int kApart = 6;
-  using Stage = PowerParts;
-  [[gnu::always_inline]] static void first(Lanes x, Stage& stage, Lanes& doubt) {
-    doubt = either(doubt, x * lanes(2 / accurate::kMostQuickCubic<float>));
-    stage = gelu_power_parts(x);
-  }
-  [[gnu::always_inline]] static Lanes last(const Stage& stage, Lanes x) {
-    return logistic(x, stage);
-  }
-  [[gnu::always_inline]] static int unsure(Lanes x) { return unsure_of<LaneForm>(x); }
-};
+struct LaneForm<fn::Silu, float> : LogisticForm<OfX> {};
+template <>
+struct LaneForm<fn::GeluTanh, float> : LogisticForm<OfCubic> {};
 
 }  // namespace
 }  // namespace cuop::jit

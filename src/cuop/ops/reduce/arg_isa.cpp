@@ -121,8 +121,8 @@ int64_t place_in_short(const T* x, int64_t n, T& best) {
   return place_one_by_one<IsMax, false>(x, n, best);
 }
 
-/// A sum beside them tells cheaply that there may be a NaN; only then they are looked through with
-/// care.
+/// Rows of at least one vector. A sum beside them tells cheaply that there may be a NaN; only then
+/// they are looked through with care.
 template <bool IsMax, class T>
 int64_t place_by_lanes(const T* x, int64_t n, T& best) {
   using V = lanes::Vector<T>;
