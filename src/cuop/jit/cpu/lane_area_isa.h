@@ -14,7 +14,7 @@ template <class V>
   using T = NumberOf<V>;
   using Rows = LogRows<T>;
   const LogParts<Rows, V> parts(u);
-  const V r = fma(parts.m, parts.c, lanes(T(-1))), square = r * r;
+  const V r = parts.residue(), square = r * r;
   const V r_low = low * times_power(parts.c, lanes(T(-0.0)) - parts.e);
   const V high = fma(parts.e, lanes(Rows::kOfTwo), parts.log), rest = parts.lack();
   const V even = horner<0, 2>(Rows::kRest, square);

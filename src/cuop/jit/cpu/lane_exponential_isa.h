@@ -131,6 +131,7 @@ struct LaneForm<fn::Cosh, T> {
   }
   [[gnu::always_inline]] static int unsure(V x) { return unsure_of<LaneForm>(x); }
 };
+
 }  // namespace
 }  // namespace cuop::jit
 #endif

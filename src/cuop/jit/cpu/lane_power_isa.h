@@ -12,7 +12,7 @@ namespace {
 /// |x|^y within 2^-28, for positive finite |x| and finite y.
 [[gnu::always_inline]] inline DoubleLanes power_of_size(DoubleLanes size, DoubleLanes y) {
   const LogParts<Log2Rows<double>, DoubleLanes> parts(size);
-  const DoubleLanes t = fma(parts.m, parts.c, lanes(-1.0));
+  const DoubleLanes t = parts.residue();
   const DoubleLanes log = fma(t, horner<0, 1>(PowerSeries::kLog2, t), parts.e + parts.log);
   // Beyond, the result is 0 or infinite all the same.
   const DoubleLanes z = within_powers(y * log, -1100.0, 1100.0);

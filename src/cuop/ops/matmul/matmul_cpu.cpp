@@ -116,8 +116,8 @@ BatchOffsets::Offsets BatchOffsets::operator()(int64_t index) const {
   Offsets offsets;
   for (int i = shape_.ndim() - 1; i >= 0; --i) {
     // The first axis takes what is left: most batches have one axis, and divisions are slow.
-    const int64_t position = i == 0 ? index : index % shape_[i];
-    if (i > 0) index /= shape_[i];
+    const auto [rest, position] = i == 0 ? Divided{0, index} : divided(index, shape_[i]);
+    index = rest;
     offsets.a += position * a_[i];
     offsets.b += position * b_[i];
     offsets.c += position * c_[i];

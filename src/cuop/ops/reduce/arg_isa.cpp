@@ -1,5 +1,6 @@
 // Positions of the largest or smallest element, across rows and along them.
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 
@@ -27,30 +28,6 @@ void update(void* best, int64_t* position, const void* row, int64_t row_index, i
     leader[j] = takes ? candidate[j] : leader[j];
     position[j] = takes ? row_index : position[j];
   }
-}
-
-/// In steps that are compared without a branch, in vectors: whether one has it, then where.
-template <class T, class IsIt>
-int64_t first_place(const T* data, int64_t n, IsIt is_it) {
-  constexpr int kStep = 64;
-  int64_t i = 0;
-  for (; i + kStep <= n; i += kStep) {
-    unsigned matches = 0;
-    for (int k = 0; k < kStep; ++k) matches |= is_it(data[i + k]) ? 1u : 0u;
-    if (matches == 0) continue;
-    int first = kStep;
-    for (int k = 0; k < kStep; ++k) first = is_it(data[i + k]) && k < first ? k : first;
-    return i + first;
-  }
-  while (i < n && !is_it(data[i])) ++i;
-  return i;
-}
-template <class T>
-int64_t find_place(const void* data, int64_t n, const void* value) {
-  const T wanted = *static_cast<const T*>(value);
-  const auto* x = static_cast<const T*>(data);
-  if (wanted != wanted) return first_place(x, n, [](T each) { return each != each; });
-  return first_place(x, n, [wanted](T each) { return each == wanted; });
 }
 
 /// Of each lane of vectors that it looks at in turn the best number and where that vector began.
@@ -155,7 +132,7 @@ int64_t place_of_best(const void* data, int64_t n, void* result) {
   int64_t place = 0;
   if constexpr (sizeof(T) == 1) {
     for (int64_t i = 1; i < n; ++i) best = is_better<IsMax>(x[i], best) ? x[i] : best;
-    place = find_place<T>(x, n, &best);
+    place = static_cast<const T*>(std::memchr(x, best, static_cast<size_t>(n))) - x;
   } else if (n < 2 * lanes::kCount<T>) {
     place = place_in_short<IsMax>(x, n, best);
   } else {
@@ -172,12 +149,6 @@ ArgUpdate arg_update<isa::CUOP_ISA>(bool is_max, DType element) {
   return find_by_dtype(OrderedTypes{}, element, [is_max]<class T>(TypeTag<T>) -> ArgUpdate {
     return is_max ? update<true, T> : update<false, T>;
   });
-}
-
-template <>
-ArgFind arg_find<isa::CUOP_ISA>(DType element) {
-  return find_by_dtype(OrderedTypes{}, element,
-                       []<class T>(TypeTag<T>) -> ArgFind { return find_place<T>; });
 }
 
 template <>

@@ -1,6 +1,8 @@
 // Positions of extremes. Along memory: each lane of vectors remembers its best. Across memory: best
 // and position of a tile of columns, row by row.
 #include <algorithm>
+#include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "cuop/backend/cpu/isa.h"
@@ -33,7 +35,6 @@ struct Source {
   bool is_direct;  ///< the element type is the dtype
   LoadFunction load;
   ArgUpdate update;
-  ArgFind find;  ///< of bools
   ArgRow row;
   bool is_max;
   bool is_bool;
@@ -61,21 +62,29 @@ bool is_better(bool is_max, T x, T best) {
   return is_nan(x) || (is_max ? x > best : x < best);
 }
 
-/// Among elements [begin, end) of the line that starts at `offset`.
+/// Among elements [begin, end) of the line that starts at `offset`: the first that cannot be
+/// bettered, else all are alike.
+Best<uint8_t> best_of_bools(const Source& source, int64_t offset, int64_t begin, int64_t end) {
+  constexpr int64_t kStep = kBlock<uint8_t>;
+  uint8_t scratch[kStep];
+  const uint8_t wanted = source.is_max ? 1 : 0;
+  for (int64_t first = begin; first < end; first += kStep) {
+    const int64_t count = std::min(kStep, end - first);
+    const uint8_t* const data =
+        elements(source, offset + first * source.stride, source.stride, count, scratch);
+    const void* const place = std::memchr(data, wanted, static_cast<size_t>(count));
+    if (place != nullptr) return {wanted, first + (static_cast<const uint8_t*>(place) - data)};
+  }
+  return {static_cast<uint8_t>(1 - wanted), begin};
+}
+
+/// The same of other elements.
 template <class T>
 Best<T> best_of_run(const Source& source, int64_t offset, int64_t begin, int64_t end) {
   T scratch[kBlock<T>];
   Best<T> best{};
-  if (source.is_bool) {  // the first that cannot be bettered, else all are alike
-    const T wanted = source.is_max ? 1 : 0;
-    for (int64_t first = begin; first < end; first += kBlock<T>) {
-      const int64_t count = std::min(kBlock<T>, end - first);
-      const T* const data =
-          elements<T>(source, offset + first * source.stride, source.stride, count, scratch);
-      const int64_t place = source.find(data, count, &wanted);
-      if (place < count) return {wanted, first + place};
-    }
-    return {static_cast<T>(1 - wanted), begin};
+  if constexpr (std::is_same_v<T, uint8_t>) {
+    if (source.is_bool) return best_of_bools(source, offset, begin, end);
   }
   const bool is_dense = source.is_direct && source.stride == 1;
   const int64_t step = is_dense ? end - begin : kBlock<T>;
@@ -157,7 +166,6 @@ void arg_reduce_cpu(const Tensor& x, int axis, bool is_max, const Tensor& result
       .is_direct = x.dtype() == element || x.dtype() == DType::kBool,
       .load = load_cpu(LoadMap::kValue, x.dtype(), element),
       .update = isa::choose([&]<class Level>(Level) { return arg_update<Level>(is_max, element); }),
-      .find = isa::choose([&]<class Level>(Level) { return arg_find<Level>(element); }),
       .row = isa::choose([&]<class Level>(Level) { return arg_row<Level>(is_max, element); }),
       .is_max = is_max,
       .is_bool = is_bool(x.dtype()),

@@ -52,17 +52,12 @@ const Fold* moments_fold(DType element);
 using ArgUpdate = void (*)(void* best, int64_t* position, const void* row, int64_t row_index,
                            int64_t columns);
 
-/// The first place of a value that is among n elements (of the first NaN, when it is NaN).
-using ArgFind = int64_t (*)(const void* data, int64_t n, const void* value);
-
 /// The first place of the best of n elements, 0 < n < 2^31, and in `best` its value.
 using ArgRow = int64_t (*)(const void* data, int64_t n, void* best);
 
 /// For elements of OrderedTypes; null for others.
 template <class Level>
 ArgUpdate arg_update(bool is_max, DType element);
-template <class Level>
-ArgFind arg_find(DType element);
 template <class Level>
 ArgRow arg_row(bool is_max, DType element);
 
