@@ -1,7 +1,8 @@
 #include "tests/simulator/block.h"
 
-#include <algorithm>
+#include <bit>
 #include <cstring>
+#include <utility>
 
 #include "cuop/core/text.h"
 #include "tests/simulator/settings.h"
@@ -13,7 +14,7 @@ namespace {
 thread_local BlockRunner* current_runner = nullptr;
 
 bool is_same_place(const char* file, int line, const char* other_file, int other_line) {
-  return line == other_line && std::strcmp(file, other_file) == 0;
+  return line == other_line && (file == other_file || std::strcmp(file, other_file) == 0);
 }
 
 }  // namespace
@@ -44,7 +45,14 @@ std::string BlockRunner::run(Running& running, void (*call)(void**), void** argu
   arguments_ = arguments;
   const Index3 size = running.block_size;
   threads_.assign(size_t{size.x} * size.y * size.z, Thread{});
+  size_t next = 0;
+  for (unsigned z = 0; z < size.z; ++z) {
+    for (unsigned y = 0; y < size.y; ++y) {
+      for (unsigned x = 0; x < size.x; ++x) threads_[next++].index = {x, y, z};
+    }
+  }
   at_barrier_ = done_ = 0;
+  in_warp_.fill(0);
   failure_.clear();
   ready_.clear();
   make_ready(0, count());
@@ -59,7 +67,7 @@ std::string BlockRunner::run(Running& running, void (*call)(void**), void** argu
     Thread& thread = threads_[current_];
     if (thread.state == State::kNew) thread.position = stacks_.begin(&enter, thread.stack);
     thread.state = State::kReady;
-    running.thread = {current_ % size.x, current_ / size.x % size.y, current_ / size.x / size.y};
+    running.thread = thread.index;
     cuop_simulator_switch(&scheduler_, thread.position);
     if (thread.state == State::kDone) {
       stacks_.give_back(thread.stack);
@@ -118,9 +126,9 @@ void BlockRunner::leave(std::string failure) {
 }
 
 void BlockRunner::wait_for_block(Thread& own, const char* file, int line) {
-  for (const Thread& other : threads_) {  // the first that waits stands for all
-    if (other.state != State::kAtBarrier) continue;
-    if (is_same_place(file, line, other.file, other.line)) break;
+  if (at_barrier_ == 0) first_at_barrier_ = current_;
+  const Thread& other = threads_[first_at_barrier_];
+  if (!is_same_place(file, line, other.file, other.line)) {
     failure_ = cat("threads of a block wait at different barriers, ", file, ':', line, " and ",
                    other.file, ':', other.line);
     return;
@@ -134,26 +142,29 @@ void BlockRunner::wait_for_block(Thread& own, const char* file, int line) {
 
 void BlockRunner::wait_for_warp(Thread& own, Group group, unsigned lanes, const char* file,
                                 int line) {
-  const unsigned first = current_ / kWarpThreads * kWarpThreads;
-  const unsigned size = std::min(kWarpThreads, count() - first);
-  if ((lanes >> (current_ - first) & 1u) == 0) {
+  const unsigned warp = current_ / kWarpThreads, first = warp * kWarpThreads;
+  const unsigned own_lane = 1u << (current_ - first), size = count() - first;
+  if ((lanes & own_lane) == 0) {
     failure_ = cat(name(current_), " names other lanes than its own at ", file, ':', line);
     return;
   }
   own.state = State::kInWarp;
   own.lanes = lanes;
-  for (unsigned lane = 0; lane < size; ++lane) {
-    const Thread& other = threads_[first + lane];
-    if ((lanes >> lane & 1u) == 0) continue;
-    if (other.state != State::kInWarp || other.lanes != lanes) return;
+  in_warp_[warp] |= own_lane;
+  const unsigned named = size < kWarpThreads ? lanes & ((1u << size) - 1) : lanes;
+  if ((in_warp_[warp] & named) != named) return;
+  for (unsigned left = named; left != 0; left &= left - 1) {
+    const Thread& other = threads_[first + static_cast<unsigned>(std::countr_zero(left))];
+    if (other.lanes != lanes) return;
     if (is_same_place(file, line, other.file, other.line)) continue;
     failure_ = cat("lanes of a warp meet at different places, ", file, ':', line, " and ",
                    other.file, ':', other.line);
     return;
   }
-  if (races_ != nullptr && group == Group::kWarp) races_->at_warp_barrier(first / kWarpThreads);
-  for (unsigned lane = 0; lane < size; ++lane) {
-    if ((lanes >> lane & 1u) != 0) make_ready(first + lane, 1);
+  if (races_ != nullptr && group == Group::kWarp) races_->at_warp_barrier(warp);
+  in_warp_[warp] &= ~named;
+  for (unsigned left = named; left != 0; left &= left - 1) {
+    make_ready(first + static_cast<unsigned>(std::countr_zero(left)), 1);
   }
 }
 
@@ -163,11 +174,12 @@ void BlockRunner::make_ready(unsigned first, unsigned count) {
     if (threads_[i].state != State::kNew) threads_[i].state = State::kReady;
     ready_.push_back(i);
   }
-  const auto added = ready_.begin() + static_cast<std::ptrdiff_t>(begin);
   if (count > 1) {
-    std::shuffle(added, ready_.end(), random_);
-  } else if (ready_.size() > 1) {
-    std::swap(ready_.back(), ready_[random_() % ready_.size()]);
+    for (size_t i = count; i > 1; --i) {
+      std::swap(ready_[begin + i - 1], ready_[begin + drawn(i)]);
+    }
+  } else {
+    std::swap(ready_.back(), ready_[drawn(ready_.size())]);
   }
 }
 

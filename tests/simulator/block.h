@@ -2,6 +2,7 @@
 // block, each until it waits for others.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <random>
@@ -16,6 +17,7 @@ namespace cuop::simulator {
 
 inline constexpr unsigned kMaxThreads = 1024;
 inline constexpr unsigned kWarpThreads = 32;
+inline constexpr unsigned kMaxWarps = kMaxThreads / kWarpThreads;
 
 class BlockRunner {
  public:
@@ -41,6 +43,7 @@ class BlockRunner {
     Position position = nullptr;
     size_t stack = 0;
     State state = State::kNew;
+    Index3 index{};
     unsigned lanes = 0;
     const char* file = nullptr;
     int line = 0;
@@ -57,6 +60,8 @@ class BlockRunner {
   void make_ready(unsigned first, unsigned count);
   std::string stuck() const;
   std::string name(unsigned thread) const;
+  /// A number below the count.
+  size_t drawn(size_t count) { return random_() * count >> 31; }
   unsigned count() const { return static_cast<unsigned>(threads_.size()); }
 
   Stacks stacks_;
@@ -66,6 +71,8 @@ class BlockRunner {
   std::vector<unsigned char> exchange_;
   Position scheduler_ = nullptr;
   unsigned current_ = 0, at_barrier_ = 0, done_ = 0;
+  unsigned first_at_barrier_ = 0;              ///< stands for all that wait there
+  std::array<unsigned, kMaxWarps> in_warp_{};  ///< the lanes that wait for others of their warp
   std::string failure_;
   Running* running_ = nullptr;
   void (*call_)(void**) = nullptr;

@@ -35,6 +35,8 @@ namespace cuop::simulator {
 namespace {
 constexpr size_t kGuardBytes = 4096;
 constexpr size_t kKeptRegisters = 6;
+// Where stacks begin differs, so that their first frames do not share the same few places of a cache.
+constexpr size_t kColours = 64, kColourBytes = 128;
 }  // namespace
 
 Stacks::Stacks(size_t count) : count_(count) {
@@ -59,7 +61,8 @@ void Stacks::give_all_back() {
 Position Stacks::begin(void (*entry)(), size_t& number) {
   number = idle_.back();
   idle_.pop_back();
-  auto* top = reinterpret_cast<void**>(base_ + (number + 1) * kBytes);
+  const size_t colour = number % kColours * kColourBytes;
+  auto* top = reinterpret_cast<void**>(base_ + (number + 1) * kBytes - colour);
   // As if `entry` had just been called: the stack is 8 bytes off a multiple of 16.
   *--top = nullptr;
   *--top = reinterpret_cast<void*>(entry);

@@ -1,14 +1,21 @@
 #include "tests/simulator/races.h"
 
+#include <algorithm>
+#include <bit>
+
 #include "cuop/core/text.h"
 
 namespace cuop::simulator {
 
 void Races::begin_launch() {
-  pages_.clear();
-  last_page_ = nullptr;
+  // Records of earlier launches are nobody's, by the numbers of their blocks.
+  past_ += static_cast<uint32_t>(blocks_.size());
   blocks_.clear();
   moment_ = 0;
+  if (pages_.size() <= kKeptPages && past_ < UINT32_MAX / 2) return;
+  pages_.clear();
+  near_.fill({});
+  past_ = 0;
 }
 
 void Races::begin_block(const Index3& block, uintptr_t shared_begin, uintptr_t shared_end) {
@@ -19,15 +26,23 @@ void Races::begin_block(const Index3& block, uintptr_t shared_begin, uintptr_t s
   shared_end_ = shared_end;
 }
 
-Races::Byte& Races::at(uintptr_t address) {
-  const uintptr_t number = address / kPageBytes;
-  if (last_page_ == nullptr || number != last_number_) {
-    auto& page = pages_[number];
-    if (page == nullptr) page = std::make_unique<Page>();
-    last_page_ = page.get();
-    last_number_ = number;
+Races::Page& Races::page_at(uintptr_t number) {
+  NearPage& near = near_[number % kNearPages];
+  if (near.number != number) near = {number, &pages_[number]};
+  Page& page = *near.page;
+  if (page.uses.empty()) page.uses.resize(kPageBytes >> kMostUnit);
+  if (page.past != past_) {
+    page.past = past_;
+    page.unit = kMostUnit;
   }
-  return (*last_page_)[address % kPageBytes];
+  return page;
+}
+
+void Races::divide(Page& page, uint32_t unit) {
+  const uint32_t count = kPageBytes >> unit;
+  page.uses.resize(std::max<size_t>(page.uses.size(), count));
+  for (uint32_t i = count; i-- > 0;) page.uses[i] = page.uses[i >> (page.unit - unit)];
+  page.unit = unit;
 }
 
 std::string Races::use(Access access, uintptr_t address, uintptr_t bytes, unsigned thread) {
@@ -39,36 +54,45 @@ std::string Races::use(Access access, uintptr_t address, uintptr_t bytes, unsign
   const unsigned warp = thread / kWarpThreads;
   const bool is_shared = address >= shared_begin_ && address < shared_end_;
   const bool is_atomic = access == Access::kAtomic;
-  const Use now{static_cast<uint32_t>(blocks_.size()),
+  const Use now{past_ + static_cast<uint32_t>(blocks_.size()),
                 moment_,
                 warp_clocks_[warp],
                 static_cast<uint16_t>(thread),
-                static_cast<uint16_t>(warp),
+                static_cast<uint8_t>(warp),
                 is_atomic};
   if (is_atomic && !is_shared) {
     own.atomic = moment_;
     own.atomic_thread = thread;
   }
-  for (uintptr_t i = 0; i < bytes; ++i) {
-    Byte& byte = at(address + i);
-    if (is_unordered(byte.write, now, is_shared)) {
-      return cat(access == Access::kRead ? "reads" : "writes", " what ", name(byte.write),
-                 " wrote");
+  const uintptr_t end = address + bytes;
+  const auto unit = static_cast<uint32_t>(std::countr_zero(address | bytes | 1u << kMostUnit));
+  while (address < end) {
+    Page& page = page_at(address / kPageBytes);
+    if (unit < page.unit) divide(page, unit);
+    const uintptr_t first = address % kPageBytes;
+    const uintptr_t used = std::min(end - address, kPageBytes - first);
+    Uses* uses = page.uses.data() + (first >> page.unit);
+    for (const Uses* last = uses + (used >> page.unit); uses != last; ++uses) {
+      if (is_unordered(uses->write, now, is_shared)) {
+        return cat(access == Access::kRead ? "reads" : "writes", " what ", name(uses->write),
+                   " wrote");
+      }
+      if (access == Access::kRead) {
+        remember_read(uses->read, now);
+        continue;
+      }
+      if (is_unordered(uses->read, now, is_shared)) {
+        return cat("writes what ", name(uses->read), " read");
+      }
+      uses->write = now;
     }
-    if (access == Access::kRead) {
-      remember_read(byte.read, now);
-      continue;
-    }
-    if (is_unordered(byte.read, now, is_shared)) {
-      return cat("writes what ", name(byte.read), " read");
-    }
-    byte.write = now;
+    address += used;
   }
   return "";
 }
 
-bool Races::is_unordered(const Use& before, const Use& now, bool is_shared) const {
-  if (before.block == 0 || (before.is_atomic && now.is_atomic)) return false;
+inline bool Races::is_unordered(const Use& before, const Use& now, bool is_shared) const {
+  if (before.block <= past_ || (before.is_atomic && now.is_atomic)) return false;
   // The next block finds the shared memory as if it were new.
   if (before.block != now.block) return !is_shared && !is_behind(before, now);
   if (before.moment != now.moment) return false;
@@ -77,8 +101,7 @@ bool Races::is_unordered(const Use& before, const Use& now, bool is_shared) cons
 }
 
 bool Races::is_behind(const Use& before, const Use& now) const {
-  const BlockPast& theirs = blocks_[before.block - 1];
-  const BlockPast& own = blocks_[now.block - 1];
+  const BlockPast &theirs = block(before), &own = block(now);
   const bool is_told = theirs.atomic > before.moment ||
                        (theirs.atomic == before.moment && theirs.atomic_thread == before.thread);
   const bool is_written = before.is_atomic || theirs.fence >= before.moment;
@@ -88,11 +111,11 @@ bool Races::is_behind(const Use& before, const Use& now) const {
   return is_told && is_written && is_heard;
 }
 
-void Races::remember_read(Use& read, const Use& now) {
+inline void Races::remember_read(Use& read, const Use& now) {
   if (read.block != now.block || read.moment != now.moment) {
     read = now;
   } else if (read.warp != now.warp) {
-    read.warp = kMany;
+    read.warp = kManyWarps;
   } else if (read.clock != now.clock) {
     read = now;
   } else if (read.thread != now.thread) {
@@ -101,9 +124,9 @@ void Races::remember_read(Use& read, const Use& now) {
 }
 
 std::string Races::name(const Use& use) const {
-  const Index3 b = blocks_[use.block - 1].index;
+  const Index3 b = block(use).index;
   const std::string who =
-      use.thread == kMany || use.warp == kMany ? "threads" : cat("thread ", use.thread);
+      use.thread == kMany || use.warp == kManyWarps ? "threads" : cat("thread ", use.thread);
   return cat(who, " of block (", b.x, ", ", b.y, ", ", b.z, ')');
 }
 

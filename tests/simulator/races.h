@@ -27,22 +27,34 @@ class Races {
   std::string use(Access access, uintptr_t address, uintptr_t bytes, unsigned thread);
 
  private:
-  static constexpr unsigned kMany = 0xffff, kWarps = 32, kWarpThreads = 32;
-  static constexpr uintptr_t kPageBytes = 4096;
+  static constexpr unsigned kMany = 0xffff, kManyWarps = 0xff, kWarps = 32, kWarpThreads = 32;
+  static constexpr uint32_t kPageBytes = 4096, kMostUnit = 4;  // 2^4 bytes
+  /// Pages whose records are kept for the next launch, at most, and those found without a search.
+  static constexpr size_t kKeptPages = 1024, kNearPages = 64;
 
   /// Who did something last, or before the last barrier of all that could.
   struct Use {
-    uint32_t block = 0;   ///< counted from 1; 0: nobody
+    uint32_t block = 0;   ///< counted from 1 over all launches; up to past_: nobody
     uint32_t moment = 0;  ///< between which barriers
     uint32_t clock = 0;   ///< of the warp
     uint16_t thread = 0;  ///< or kMany of one warp
-    uint16_t warp = 0;    ///< or kMany
+    uint8_t warp = 0;     ///< or kManyWarps
     bool is_atomic = false;
   };
-  struct Byte {
+  struct Uses {
     Use write, read;
   };
-  using Page = std::array<Byte, kPageBytes>;
+  /// Of each unit of a page: the largest 2^unit bytes, up to 16, that all uses of the launch are
+  /// multiples of, and their addresses too.
+  struct Page {
+    std::vector<Uses> uses;
+    uint32_t past = 0;  ///< past_ of the launch that used it last
+    uint32_t unit = kMostUnit;
+  };
+  struct NearPage {
+    uintptr_t number = ~uintptr_t{0};
+    Page* page = nullptr;
+  };
   /// What of a block orders others behind it.
   struct BlockPast {
     Index3 index;
@@ -50,17 +62,19 @@ class Races {
     uint32_t atomic_thread = 0;
   };
 
-  Byte& at(uintptr_t address);
+  Page& page_at(uintptr_t number);
+  static void divide(Page& page, uint32_t unit);
   bool is_unordered(const Use& before, const Use& now, bool is_shared) const;
   bool is_behind(const Use& before, const Use& now) const;
   static void remember_read(Use& read, const Use& now);
+  const BlockPast& block(const Use& use) const { return blocks_[use.block - past_ - 1]; }
   std::string name(const Use& use) const;
 
-  std::unordered_map<uintptr_t, std::unique_ptr<Page>> pages_;
-  uintptr_t last_number_ = 0;
-  Page* last_page_ = nullptr;
+  std::unordered_map<uintptr_t, Page> pages_;
+  std::array<NearPage, kNearPages> near_;
   std::vector<BlockPast> blocks_;
   std::array<uint32_t, kWarps> warp_clocks_{};
+  uint32_t past_ = 0;  ///< blocks of the launches before
   uint32_t moment_ = 0;
   uintptr_t shared_begin_ = 0, shared_end_ = 0;
 };
