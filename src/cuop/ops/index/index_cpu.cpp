@@ -13,8 +13,10 @@ namespace cuop::kernels {
 
 namespace {
 
-constexpr int64_t kGrain = 1 << 14;      // elements a thread should have at least
-constexpr int64_t kMaskBlock = 1 << 13;  // mask elements counted together
+constexpr int64_t kGrain = 1 << 14;                 // elements a thread should have at least
+constexpr int64_t kMaskBlock = 1 << 13;             // mask elements counted together
+constexpr int64_t kShortList = 8, kListBlock = 64;  // a list whose offsets are taken one by one for
+                                                    // so many positions, which stay in the cache
 
 /// The rest axes split around the listed one: those outside of it and those inside of it on the
 /// dense side.
@@ -76,23 +78,60 @@ void copy_long(const LoopNest<2>& inner, Word* dense, Word* sparse) {
   }
 }
 
+/// d[i dense_step] and s[sparse_offset(i)] for i in [0, count), in order: later ones win.
+template <class Word, bool kGather, class Offset>
+void copy_each(Word* d, int64_t dense_step, Word* s, int64_t count, const Offset& sparse_offset) {
+  for (int64_t i = 0; i < count; ++i) {
+    if constexpr (kGather) {
+      d[i * dense_step] = s[sparse_offset(i)];
+    } else {
+      s[sparse_offset(i)] = d[i * dense_step];
+    }
+  }
+}
+
+/// Single elements: pairs [begin, end) of (outer position, listed offset), the offset running
+/// faster.
+template <class Word, bool kGather>
+void copy_elements(const OffsetCopy& copy, const LoopNest<2>& outer, Word* dense, Word* sparse,
+                   int64_t begin, int64_t end) {
+  const LoopNest<2>::Axis line = outer.inner();
+  const int64_t count = copy.count, step = copy.dense_stride;
+  while (begin < end) {
+    const auto [position, first] = divided(begin, count);
+    const int64_t last = std::min(count, first + (end - begin));
+    // Whole lists as far as the outer axes' line goes on: short ones would be all divisions.
+    const bool is_whole = first == 0 && last == count;
+    const int64_t left = line.size - divided(position, line.size).rest;
+    const int64_t lists = is_whole ? std::min(left, divided(end - begin, count).quotient) : 1;
+    const auto at = outer.offsets(position);
+    for (int64_t block = 0; block < lists; block += kListBlock) {
+      const int64_t size = std::min(kListBlock, lists - block);
+      Word* const d = dense + at[0] + block * line.strides[0];
+      Word* const s = sparse + at[1] + block * line.strides[1];
+      if (count <= kShortList) {
+        for (int64_t p = first; p < last; ++p) {
+          const int64_t sparse_step = line.strides[1];
+          copy_each<Word, kGather>(d + p * step, line.strides[0], s + copy.offsets[p], size,
+                                   [sparse_step](int64_t i) { return i * sparse_step; });
+        }
+        continue;
+      }
+      for (int64_t list = 0; list < size; ++list) {
+        copy_each<Word, kGather>(
+            d + list * line.strides[0] + first * step, step, s + list * line.strides[1],
+            last - first, [offsets = copy.offsets + first](int64_t i) { return offsets[i]; });
+      }
+    }
+    begin += lists * (last - first);
+  }
+}
+
 /// Offsets [begin, end) at one position of the outer axes.
 template <class Word, bool kGather>
 void copy_listed(const OffsetCopy& copy, const LoopNest<2>& inner, Word* dense, Word* sparse,
                  int64_t begin, int64_t end) {
   const int64_t rows = inner.outer_size();
-  if (rows == 1 && inner.inner().size == 1) {
-    in_pieces(end - begin, [&](int64_t first, int64_t last) {  // in order: later ones win
-      for (int64_t p = begin + first; p < begin + last; ++p) {
-        if constexpr (kGather) {
-          dense[p * copy.dense_stride] = sparse[copy.offsets[p]];
-        } else {
-          sparse[copy.offsets[p]] = dense[p * copy.dense_stride];
-        }
-      }
-    });
-    return;
-  }
   const int64_t each = rows * inner.inner().size;
   if (each > kLoopPiece) {
     for (int64_t p = begin; p < end; ++p) {
@@ -120,6 +159,14 @@ void copy_offsets(const OffsetCopy& copy, bool is_list_parallel) {
     using Word = decltype(word);
     // A piece is a range of (outer position, listed offset) pairs, the offset running faster.
     const auto run = [&](int64_t begin, int64_t end) {
+      if (inner_size == 1) {
+        in_pieces(end - begin, [&](int64_t first, int64_t last) {
+          copy_elements<Word, kGather>(copy, split.outer, static_cast<Word*>(copy.dense),
+                                       static_cast<Word*>(copy.sparse), begin + first,
+                                       begin + last);
+        });
+        return;
+      }
       while (begin < end) {
         const int64_t outer = begin / copy.count, first = begin % copy.count;
         const int64_t last = std::min(copy.count, first + (end - begin));
