@@ -35,7 +35,8 @@ namespace cuop::simulator {
 namespace {
 constexpr size_t kGuardBytes = 4096;
 constexpr size_t kKeptRegisters = 6;
-// Where stacks begin differs, so that their first frames do not share the same few places of a cache.
+// Where stacks begin differs, so that their first frames do not share the same few places of a
+// cache.
 constexpr size_t kColours = 64, kColourBytes = 128;
 }  // namespace
 
