@@ -73,6 +73,17 @@ extern "C" __global__ void last_sums(const int* x, int* y, unsigned* arrivals) {
   }
 })";
 
+constexpr const char* kPieces = R"(
+extern "C" __global__ void pieces(const int* x, int* y) {
+  long long* wholes = reinterpret_cast<long long*>(y + blockIdx.x * 256);
+  char* bytes = reinterpret_cast<char*>(wholes);
+  if (threadIdx.x < 32) wholes[threadIdx.x] = x[threadIdx.x];
+  FIRST;
+  bytes[threadIdx.x] = 1;
+  SECOND;
+  if (threadIdx.x < 32) wholes[threadIdx.x] += 1;
+})";
+
 constexpr const char* kBeyond = R"(
 extern "C" __global__ void beyond(const int* x, int* y) {
   if (threadIdx.x == 0 && blockIdx.x == 0) y[PLACE] = x[0];
@@ -119,6 +130,14 @@ TEST_F(Simulator, ABlockThatDoesNotWaitIsFound) {
 TEST_F(Simulator, AWarpThatOnlyExchangesValuesIsFound) {
   EXPECT_FINDS(run(kWarps, "warps", {{"BARRIER", "__syncwarp()"}}), "nothing was found");
   EXPECT_FINDS(run(kWarps, "warps", {{"BARRIER", "__any_sync(0xffffffffu, 1)"}}), "reads what");
+}
+
+TEST_F(Simulator, BytesAreToldFromTheNumbersAroundThem) {
+  const std::string wait = "__syncthreads()";
+  EXPECT_FINDS(run(kPieces, "pieces", {{"FIRST", wait}, {"SECOND", wait}}), "nothing was found");
+  EXPECT_FINDS(run(kPieces, "pieces", {{"FIRST", ""}, {"SECOND", wait}}), "writes what thread");
+  EXPECT_FINDS(run(kPieces, "pieces", {{"FIRST", wait}, {"SECOND", ""}}),
+               "(reads|writes) what thread");
 }
 
 TEST_F(Simulator, BlocksThatShareMemoryNeedAFenceAndACounter) {
