@@ -1,5 +1,5 @@
 # Target cuop_headers_alone: headers compile when they are the only ones included. Those with a source of
-# their own stand first in it, which shows the same in builds without precompiled headers (preset tsan).
+# their own stand first in it, which tools/check_includes.sh compiles alone.
 set(CUOP_HEADER_SOURCES)
 foreach(header IN LISTS CUOP_HEADERS)
   string(REGEX REPLACE "\\.h$" ".cpp" source ${header})

@@ -106,7 +106,7 @@ TEST(DistFftn, RandomTransformsEqualTheWholeOnes) {
       const auto pick = [&](int low, int high) {
         return std::uniform_int_distribution<int>(low, high)(random);
       };
-      for (int i = 0; i < 60; ++i) {
+      for (int i = 0; i < 60; i += test::kCaseStep) {
         const int ndim = pick(1, 4);
         Shape shape;
         Dims axes, lengths;

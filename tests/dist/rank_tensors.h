@@ -9,6 +9,7 @@
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
+#include "tests/sanitized.h"
 
 namespace cuop::dist::testing {
 
@@ -20,6 +21,9 @@ inline Device home() {
   return kCpu;
 #endif
 }
+
+/// Simulated GPUs and sanitizers take ten times as long: there some cases are left out.
+inline bool is_slow() { return test::kIsSanitized || !home().is_cpu(); }
 
 /// 0, 1, 2, ... in row-major order.
 inline Tensor counting(const Shape& shape, DType dtype = DType::kFloat64) {

@@ -87,15 +87,11 @@ inline void try_every_length(int ranks, const std::vector<int64_t>& lengths,
   });
 }
 
-/// From `first` to `last`, fewer of them where ranks are GPUs.
+/// From `first` to `last`, or some of them.
 inline std::vector<int64_t> lengths_between(int64_t first, int64_t last) {
-#ifdef CUOP_RANKS_ON_GPUS
-  constexpr int64_t kStep = 7;
-#else
-  constexpr int64_t kStep = 1;
-#endif
+  const int64_t step = is_slow() ? 7 : 1;
   std::vector<int64_t> lengths;
-  for (int64_t n = first; n <= last; n += kStep) lengths.push_back(n);
+  for (int64_t n = first; n <= last; n += step) lengths.push_back(n);
   return lengths;
 }
 

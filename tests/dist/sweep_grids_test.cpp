@@ -43,8 +43,7 @@ TEST(SweepGrids, StencilsOfAnyCutHaveTheBitsOfOneRank) {
       const Tensor grid = noise(shape), kernel = noise(kernel_shape, DType::kFloat64, 2);
       for (const Boundary boundary : kBoundaries) {
         for (const int64_t iterations : {1, 11}) {  // of 11 the halo is fetched twice: 8 and 3
-          // Simulated ones are slow.
-          if (!home().is_cpu() && (iterations == 1 || kernel_shape[0] == 9)) continue;
+          if (is_slow() && (iterations == 1 || kernel_shape[0] == 9)) continue;
           const Tensor expected = cuop::stencil2d(grid, kernel, boundary, iterations);
           for (const int ranks : kRanks) {
             run_ranks(ranks, [&](const CommunicatorPtr& comm) {
@@ -137,12 +136,12 @@ TEST(SweepGrids, ReplicasAreNotSweptTwice) {
 
 TEST(SweepGrids, JacobiStopsAtTheSameSweepOfAnyCut) {
   for (const Shape& shape : {Shape{11, 31}, Shape{2, 19}, Shape{17, 1}}) {
-    if (!home().is_cpu() && shape[0] == 17) continue;  // simulated ones are slow
+    if (is_slow() && shape[0] == 17) continue;
     const Tensor rhs = noise(shape, DType::kFloat64, 3), start = noise(shape);
     for (const Boundary boundary : kBoundaries) {
       // Converged in the middle of a halo's sweeps, in the next batch, at none; and not looked at.
       for (const double tolerance : {0.6, 0.2, 1e-9, 0.0}) {
-        if (!home().is_cpu() && tolerance == 1e-9) continue;  // simulated ones are slow
+        if (is_slow() && tolerance == 1e-9) continue;
         const JacobiOptions options{0.5, boundary, 21, tolerance};
         const JacobiResult expected = cuop::jacobi2d(start, rhs, options);
         for (const int ranks : kRanks) {

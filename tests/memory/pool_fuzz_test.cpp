@@ -13,6 +13,7 @@
 #include "cuop/core/error.h"
 #include "cuop/memory/pool.h"
 #include "tests/memory/fake_device.h"
+#include "tests/sanitized.h"
 
 namespace cuop::memory {
 namespace {
@@ -21,7 +22,7 @@ using namespace testing;
 
 int operations(int otherwise) {
   const char* text = std::getenv("POOL_FUZZ_OPERATIONS");
-  return text == nullptr ? otherwise : std::atoi(text);
+  return text == nullptr ? otherwise / test::kCaseStep : std::atoi(text);
 }
 
 /// Which work last used which addresses.
