@@ -61,7 +61,7 @@ test-python: build
 NOT_SIMULATED = another_stream
 ON_SIMULATED_DEFAULT = arrange device matmul out softmax_norm tensor values
 test-simulated: build  ## runs what needs a GPU on one that is simulated
-	@$(STEP) "C++, simulated GPU" $(LOG)/ctest-sim.log ctest --preset $(PRESET) -L sim -j 2
+	@$(STEP) "C++, simulated GPU" $(LOG)/ctest-sim.log ctest --preset $(PRESET) -L sim -j 3
 	@grep 'tests passed' $(LOG)/ctest-sim.log
 	@$(STEP) "Python, simulated GPU" $(LOG)/pytest-sim.log \
 	  env CUOP_DEVICE=cuda SIM_DELAY_US=100 SIM_RACES=1 tools/simulated_gpu.sh $(BUILD) \
