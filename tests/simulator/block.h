@@ -15,10 +15,6 @@
 
 namespace cuop::simulator {
 
-inline constexpr unsigned kMaxThreads = 1024;
-inline constexpr unsigned kWarpThreads = 32;
-inline constexpr unsigned kMaxWarps = kMaxThreads / kWarpThreads;
-
 class BlockRunner {
  public:
   explicit BlockRunner(uint64_t seed);

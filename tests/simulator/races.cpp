@@ -30,7 +30,6 @@ Races::Page& Races::page_at(uintptr_t number) {
   NearPage& near = near_[number % kNearPages];
   if (near.number != number) near = {number, &pages_[number]};
   Page& page = *near.page;
-  if (page.uses.empty()) page.uses.resize(kPageBytes >> kMostUnit);
   if (page.past != past_) {
     page.past = past_;
     page.unit = kMostUnit;

@@ -15,6 +15,9 @@
 
 namespace cuop::simulator {
 
+inline constexpr unsigned kMaxThreads = 1024;  // of a block
+inline constexpr unsigned kWarpThreads = 32, kMaxWarps = kMaxThreads / kWarpThreads;
+
 class Races {
  public:
   void begin_launch();
@@ -27,7 +30,7 @@ class Races {
   std::string use(Access access, uintptr_t address, uintptr_t bytes, unsigned thread);
 
  private:
-  static constexpr unsigned kMany = 0xffff, kManyWarps = 0xff, kWarps = 32, kWarpThreads = 32;
+  static constexpr unsigned kMany = 0xffff, kManyWarps = 0xff;
   static constexpr uint32_t kPageBytes = 4096, kMostUnit = 4;  // 2^4 bytes
   /// Pages whose records are kept for the next launch, at most, and those found without a search.
   static constexpr size_t kKeptPages = 1024, kNearPages = 64;
@@ -47,7 +50,7 @@ class Races {
   /// Of each unit of a page: the largest 2^unit bytes, up to 16, that all uses of the launch are
   /// multiples of, and their addresses too.
   struct Page {
-    std::vector<Uses> uses;
+    std::vector<Uses> uses = std::vector<Uses>(kPageBytes >> kMostUnit);
     uint32_t past = 0;  ///< past_ of the launch that used it last
     uint32_t unit = kMostUnit;
   };
@@ -73,7 +76,7 @@ class Races {
   std::unordered_map<uintptr_t, Page> pages_;
   std::array<NearPage, kNearPages> near_;
   std::vector<BlockPast> blocks_;
-  std::array<uint32_t, kWarps> warp_clocks_{};
+  std::array<uint32_t, kMaxWarps> warp_clocks_{};
   uint32_t past_ = 0;  ///< blocks of the launches before
   uint32_t moment_ = 0;
   uintptr_t shared_begin_ = 0, shared_end_ = 0;

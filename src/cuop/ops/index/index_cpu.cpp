@@ -51,9 +51,11 @@ void copy_row(Word* dense, Word* sparse, const LoopNest<2>::Axis& axis) {
     copy_bytes(kGather ? dense : sparse, kGather ? sparse : dense, bytes);
     return;
   }
-  for (int64_t i = 0; i < axis.size; ++i) {
-    Word& d = dense[i * axis.strides[0]];
-    Word& s = sparse[i * axis.strides[1]];
+  // Copies: what is written could be the strides, for all the compiler knows.
+  const int64_t size = axis.size, dense_step = axis.strides[0], sparse_step = axis.strides[1];
+  for (int64_t i = 0; i < size; ++i) {
+    Word& d = dense[i * dense_step];
+    Word& s = sparse[i * sparse_step];
     if constexpr (kGather) {
       d = s;
     } else {
@@ -78,14 +80,14 @@ void copy_long(const LoopNest<2>& inner, Word* dense, Word* sparse) {
   }
 }
 
-/// d[i dense_step] and s[sparse_offset(i)] for i in [0, count), in order: later ones win.
-template <class Word, bool kGather, class Offset>
-void copy_each(Word* d, int64_t dense_step, Word* s, int64_t count, const Offset& sparse_offset) {
+/// d[i step] and s[offsets[i]] for i in [0, count), in order: later ones win.
+template <class Word, bool kGather>
+void copy_list(Word* d, int64_t step, Word* s, const int64_t* offsets, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     if constexpr (kGather) {
-      d[i * dense_step] = s[sparse_offset(i)];
+      d[i * step] = s[offsets[i]];
     } else {
-      s[sparse_offset(i)] = d[i * dense_step];
+      s[offsets[i]] = d[i * step];
     }
   }
 }
@@ -111,16 +113,13 @@ void copy_elements(const OffsetCopy& copy, const LoopNest<2>& outer, Word* dense
       Word* const s = sparse + at[1] + block * line.strides[1];
       if (count <= kShortList) {
         for (int64_t p = first; p < last; ++p) {
-          const int64_t sparse_step = line.strides[1];
-          copy_each<Word, kGather>(d + p * step, line.strides[0], s + copy.offsets[p], size,
-                                   [sparse_step](int64_t i) { return i * sparse_step; });
+          copy_row<Word, kGather>(d + p * step, s + copy.offsets[p], {size, line.strides});
         }
         continue;
       }
       for (int64_t list = 0; list < size; ++list) {
-        copy_each<Word, kGather>(
-            d + list * line.strides[0] + first * step, step, s + list * line.strides[1],
-            last - first, [offsets = copy.offsets + first](int64_t i) { return offsets[i]; });
+        copy_list<Word, kGather>(d + list * line.strides[0] + first * step, step,
+                                 s + list * line.strides[1], copy.offsets + first, last - first);
       }
     }
     begin += lists * (last - first);
@@ -168,7 +167,7 @@ void copy_offsets(const OffsetCopy& copy, bool is_list_parallel) {
         return;
       }
       while (begin < end) {
-        const int64_t outer = begin / copy.count, first = begin % copy.count;
+        const auto [outer, first] = divided(begin, copy.count);
         const int64_t last = std::min(copy.count, first + (end - begin));
         const auto at = split.outer.offsets(outer);
         copy_listed<Word, kGather>(copy, split.inner, static_cast<Word*>(copy.dense) + at[0],
