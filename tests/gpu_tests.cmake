@@ -25,16 +25,9 @@ gtest_discover_tests(cuop_gpu_tests TEST_PREFIX gpu. TEST_FILTER "${CUOP_ALONE_O
                      DISCOVERY_TIMEOUT 60 PROPERTIES RUN_SERIAL TRUE)
 
 # The distributed algorithms again, with the ranks' parts on GPUs.
-set(CUOP_RANK_TESTS batch_matmul call chirp conv einsum elementwise fft four_step index mask matmul pipelined poisson
-                    redistribute reduce relay report reshape sparse_product stencil strict sweep_grids swept_block
-                    wire)
-list(TRANSFORM CUOP_RANK_TESTS REPLACE "(.+)" "dist/\\1_test.cpp")
-list(APPEND CUOP_RANK_TESTS executor/chirp_line_test.cpp executor/line_steps_test.cpp
-     executor/passes_test.cpp executor/tiled_call_test.cpp)
 file(GLOB sources CONFIGURE_DEPENDS gpu/ranks/*.cpp)
-add_executable(cuop_gpu_rank_tests ${CUOP_RANK_TESTS} ${sources} dist/socket_ranks.cpp
-                                   $<TARGET_OBJECTS:cuop_conformance>)
-target_compile_definitions(cuop_gpu_rank_tests PRIVATE CUOP_RANKS_ON_GPUS)
+add_executable(cuop_gpu_rank_tests ${sources} $<TARGET_OBJECTS:cuop_conformance>
+                                   $<TARGET_OBJECTS:cuop_rank_tests>)
 target_include_directories(cuop_gpu_rank_tests PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/..)
 target_link_libraries(cuop_gpu_rank_tests PRIVATE cuop cuop_flags GTest::gtest GTest::gmock)
 target_precompile_headers(cuop_gpu_rank_tests REUSE_FROM cuop_gpu_tests)

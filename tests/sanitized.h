@@ -9,7 +9,8 @@ inline constexpr bool kIsSanitized = true;
 #else
 inline constexpr bool kIsSanitized = false;
 #endif
-/// Every how manyth of random cases is tried; prime, so that what goes in turns still does.
-inline constexpr int kCaseStep = kIsSanitized ? 7 : 1;
+/// Every how manyth of many cases is tried; prime, so that what goes in turns still does.
+inline constexpr int kSlowCaseStep = 7;
+inline constexpr int kCaseStep = kIsSanitized ? kSlowCaseStep : 1;
 
 }  // namespace cuop::test

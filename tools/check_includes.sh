@@ -13,7 +13,7 @@ trap 'rm -rf "$folder"' EXIT
 
 # What few include is left out: it would have to be read with the others each time.
 grep -rhoE '^#include <[a-z_0-9]+>' src/cuop | sort | uniq -c | awk '$1 >= 8 {print $2, $3}' > "$folder/std.h"
-options=(-std=c++20 -w -Isrc -I"$generated" -DCUOP_HAS_ISA_LEVELS '-DCUOP_VERSION=""')
+options=(-std=c++20 -w -Isrc -I"$generated" '-DCUOP_VERSION=""')
 c++ "${options[@]}" -x c++-header "$folder/std.h" -o "$folder/std.h.gch"
 # Modules have libraries of others, hot loops are compiled alone in any case.
 find src/cuop -name '*.cpp' | grep -vE '_(module|isa)\.cpp$' > "$folder/sources"

@@ -18,12 +18,6 @@ TEST(Isa, BaselineAlwaysRunsAndTheCurrentLevelIsSupported) {
   EXPECT_TRUE(is_supported(current()));
 }
 
-TEST(Isa, LevelsAreNested) {
-  if (is_supported(Level::kV4)) {
-    EXPECT_TRUE(is_supported(Level::kV3));
-  }
-}
-
 TEST(Isa, ChooseHandsOverTheTypeOfTheLevel) {
   for (const Level level : {Level::kBaseline, Level::kV3, Level::kV4}) {
     if (!is_supported(level)) continue;

@@ -13,7 +13,7 @@ namespace cuop::dist {
 namespace {
 
 using ::testing::HasSubstr;
-using namespace testing;  // NOLINT: the frame of these tests
+using namespace rank_test;  // NOLINT: the frame of these tests
 
 struct Operands {
   Shape a, b;
@@ -26,7 +26,7 @@ const Operands kOperands[] = {
 };
 
 TEST(DistBatchMatmul, FromTheRootEqualsOneProduct) {
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
       for (const auto& [a_shape, b_shape] : kOperands) {
         const Tensor a = noise(a_shape), b = noise(b_shape, DType::kFloat64, 2);
@@ -48,7 +48,7 @@ TEST(DistBatchMatmul, FromTheRootEqualsOneProduct) {
 }
 
 TEST(DistBatchMatmul, IsMadeInChunksWhereMovesAreHidden) {
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
       for (const auto& [a_shape, b_shape] : kOperands) {
         const Tensor a = noise(a_shape), b = noise(b_shape, DType::kFloat64, 2);

@@ -14,7 +14,7 @@
 namespace cuop::dist {
 namespace {
 
-using namespace testing;  // NOLINT: the frame of these tests
+using namespace rank_test;  // NOLINT: the frame of these tests
 
 using Figures = Communicator::Figures;
 

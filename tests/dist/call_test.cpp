@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using namespace testing;  // NOLINT: the frame of these tests
+using namespace rank_test;  // NOLINT: the frame of these tests
 
 /// Copies a vector block by block; `before` runs on each rank between planning and moving.
 Operation copying(const std::function<void(int rank)>& before) {

@@ -20,10 +20,10 @@
 namespace cuop::dist {
 namespace {
 
-using namespace testing;  // NOLINT: the frame of these tests
+using namespace rank_test;  // NOLINT: the frame of these tests
 using ::testing::HasSubstr;
 
-const CallOptions kForced{.strategy = kChirp};
+const CallOptions kByChirp{.strategy = kChirp};
 
 TEST(ChirpPlan, LongLinesOfPrimeLengthUseAllRanksAndShortOnesStay) {
   const Sharding root = Sharding::on_rank(Mesh::line(8), 0), parts = split_over_ranks(8, 1, 0);
@@ -66,17 +66,17 @@ TEST(ChirpPlan, OneRankTakesLongerForALargeFactor) {
   EXPECT_LT(seconds(0), 1e-3);
 }
 
-void try_every_length(int ranks) {
-  testing::try_every_length(ranks, lengths_between(1, 150), kForced);
+void try_every_length_by_chirp(int ranks) {
+  rank_test::try_every_length(ranks, lengths_between(1, 150), kByChirp);
 }
 
 TEST(ChirpOverRanks, EveryLengthOnFewRanks) {
-  for (const int ranks : {1, 2, 3}) try_every_length(ranks);
+  for (const int ranks : {1, 2, 3}) try_every_length_by_chirp(ranks);
 }
-TEST(ChirpOverRanks, EveryLengthOnSevenRanks) { try_every_length(7); }
+TEST(ChirpOverRanks, EveryLengthOnSevenRanks) { try_every_length_by_chirp(7); }
 
 TEST(ChirpOverRanks, RandomLengthsAndPlaces) {
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
       std::mt19937 random(static_cast<unsigned>(10 + ranks));
       const auto pick = [&](int low, int high) {
@@ -86,7 +86,7 @@ TEST(ChirpOverRanks, RandomLengthsAndPlaces) {
       const std::vector<Sharding> places{split_over_ranks(ranks, 1, 0), Sharding::replicated(line),
                                          Sharding::on_rank(line, ranks - 1)};
       const auto place = [&] { return places[static_cast<size_t>(pick(0, 2))]; };
-      for (int i = 0; i < 40; i += test::kCaseStep) {
+      for (int i = 0; i < 40; i += case_step()) {
         const int64_t n = pick(1, 600);
         const FftKind kind = kKinds[i % 4];
         const auto norm = static_cast<FftNorm>(i % 3);
@@ -94,7 +94,7 @@ TEST(ChirpOverRanks, RandomLengthsAndPlaces) {
         if (pick(0, 1) == 0) given = pick(1, 700);  // cut or padded
         const Tensor x = input_of(kind, {given});
         const Sharding from = place();
-        CallOptions options = kForced;
+        CallOptions options = kByChirp;
         if (pick(0, 1) == 0) options.output = place();
         expect_transformed(laid_out(comm, x, from), x, {kind, n, -1, norm}, options, 1e-11);
       }
@@ -129,13 +129,13 @@ TEST(ChirpPlan, FewLinesOfPrimeLengthUseAllRanks) {
 }
 
 TEST(ChirpOverRanks, RandomNumbersOfLines) {
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
       std::mt19937 random(static_cast<unsigned>(20 + ranks));
       const auto pick = [&](int low, int high) {
         return std::uniform_int_distribution<int>(low, high)(random);
       };
-      for (int i = 0; i < 40; i += test::kCaseStep) {
+      for (int i = 0; i < 40; i += case_step()) {
         const int64_t n = pick(1, 300);
         const int ndim = pick(1, 3), axis = pick(0, ndim - 1);
         const FftKind kind = kKinds[i % 4];
@@ -155,7 +155,7 @@ TEST(ChirpOverRanks, RandomNumbersOfLines) {
         };
         const Tensor x = input_of(kind, shape);
         const Sharding from = place();
-        CallOptions options = kForced;
+        CallOptions options = kByChirp;
         if (pick(0, 1) == 0) options.output = place();
         expect_transformed(laid_out(comm, x, from), x, {kind, n, axis, norm}, options, 1e-11);
       }
@@ -173,7 +173,7 @@ TEST(ChirpOverRanks, EveryDtype) {
         if (kind == FftKind::kRfft && is_complex(dtype)) continue;
         const Tensor expected = transformed(kind, x, 73);
         const double tolerance = itemsize(real_dtype(expected.dtype())) == 8 ? 1e-12 : 1e-3;
-        expect_spectrum(comm, fft_from_root(comm, on_root(comm, x), {kind, 73}, kForced), expected,
+        expect_spectrum(comm, fft_from_root(comm, on_root(comm, x), {kind, 73}, kByChirp), expected,
                         tolerance, cat(dtype, ' ', static_cast<int>(kind)));
       }
     }
@@ -184,10 +184,11 @@ TEST(ChirpOverRanks, EndsOfASpectrumAreReal) {
   run_ranks(2, [](const CommunicatorPtr& comm) {
     for (const int64_t n : {101, 202}) {
       const Tensor half = complex_noise({n / 2 + 1});  // both ends have imaginary parts
-      expect_spectrum(comm, fft_from_root(comm, on_root(comm, half), {FftKind::kIrfft, n}, kForced),
+      expect_spectrum(comm,
+                      fft_from_root(comm, on_root(comm, half), {FftKind::kIrfft, n}, kByChirp),
                       cuop::irfft(half, n), 1e-12, cat(n));
       const Tensor made =
-          fft_from_root(comm, on_root(comm, noise({n})), {FftKind::kRfft, n}, kForced);
+          fft_from_root(comm, on_root(comm, noise({n})), {FftKind::kRfft, n}, kByChirp);
       if (!made.is_defined()) continue;
       const std::vector<double> numbers = values(parts_of(made));
       EXPECT_EQ(numbers[1], 0.0);
@@ -202,7 +203,7 @@ TEST(ChirpOverRanks, ReadsViewsOfParts) {
   run_ranks(3, [](const CommunicatorPtr& comm) {
     const Tensor x = input_of(FftKind::kFft, {97});
     const Tensor backwards = slice(x, 0, std::nullopt, std::nullopt, -1);
-    expect_spectrum(comm, fft_from_root(comm, on_root(comm, backwards), {}, kForced),
+    expect_spectrum(comm, fft_from_root(comm, on_root(comm, backwards), {}, kByChirp),
                     cuop::fft(backwards), 1e-12, "backwards");
   });
 }
@@ -228,7 +229,7 @@ TEST(ChirpOverRanks, RefusesAsManyLinesAsRanksAndEmptyOnes) {
   run_ranks(2, [](const CommunicatorPtr& comm) {
     for (const Shape& shape : {Shape{13, 2}, Shape{13, 0}}) {
       const Tensor x = on_root(comm, noise(shape));
-      EXPECT_THAT(failure_of([&] { fft_from_root(comm, x, {.n = 13, .dim = 0}, kForced); }),
+      EXPECT_THAT(failure_of([&] { fft_from_root(comm, x, {.n = 13, .dim = 0}, kByChirp); }),
                   HasSubstr("there is no strategy \"chirp\""));
     }
   });

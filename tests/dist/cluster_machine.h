@@ -3,7 +3,7 @@
 
 #include "cuop/dist/cost/machine.h"
 
-namespace cuop::dist::testing {
+namespace cuop::dist::rank_test {
 
 /// A pretended GPU of a cluster: fast arithmetic, a decent wire.
 inline Machine cluster() {
@@ -15,4 +15,4 @@ inline Machine cluster() {
   return machine;
 }
 
-}  // namespace cuop::dist::testing
+}  // namespace cuop::dist::rank_test

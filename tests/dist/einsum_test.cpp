@@ -14,14 +14,14 @@ namespace cuop::dist {
 namespace {
 
 using ::testing::HasSubstr;
-using namespace testing;  // NOLINT: the frame of these tests
+using namespace rank_test;  // NOLINT: the frame of these tests
 
-struct Case {
+struct EinsumCase {
   const char* equation;
   std::vector<Shape> shapes;
 };
 
-const Case kCases[] = {
+const EinsumCase kEinsumCases[] = {
     {"ij,jk->ik", {{7, 5}, {5, 6}}},
     {"ij,jk,kl->il", {{5, 3}, {3, 8}, {8, 2}}},
     {"bij,bjk->bik", {{3, 4, 5}, {3, 5, 2}}},
@@ -45,7 +45,7 @@ const Case kCases[] = {
     {"ea,fb,gc,hd,abcd->efgh", {{2, 3}, {3, 2}, {2, 4}, {3, 2}, {3, 2, 4, 2}}},
 };
 
-std::vector<Tensor> operands_of(const Case& each, DType dtype = DType::kFloat64) {
+std::vector<Tensor> operands_of(const EinsumCase& each, DType dtype = DType::kFloat64) {
   std::vector<Tensor> operands;
   for (size_t i = 0; i < each.shapes.size(); ++i) {
     operands.push_back(noise(each.shapes[i], dtype, static_cast<unsigned>(i + 1)));
@@ -53,19 +53,19 @@ std::vector<Tensor> operands_of(const Case& each, DType dtype = DType::kFloat64)
   return operands;
 }
 
-std::vector<Tensor> on_root(const CommunicatorPtr& comm, const std::vector<Tensor>& tensors) {
+std::vector<Tensor> all_on_root(const CommunicatorPtr& comm, const std::vector<Tensor>& tensors) {
   return comm->rank() == 0 ? tensors : std::vector<Tensor>(tensors.size());
 }
 
 TEST(DistEinsum, FromTheRootEqualsOneEinsum) {
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
-      for (const Case& each : kCases) {
+      for (const EinsumCase& each : kEinsumCases) {
         const std::vector<Tensor> operands = operands_of(each);
         const Tensor expected = cuop::einsum(each.equation, operands);
         for (const char* strategy : {"", "root", "split"}) {
-          const Tensor result = einsum_from_root(comm, each.equation, on_root(comm, operands), {},
-                                                 {.strategy = strategy});
+          const Tensor result = einsum_from_root(comm, each.equation, all_on_root(comm, operands),
+                                                 {}, {.strategy = strategy});
           expect_rooted(comm, result, expected, 1e-12,
                         cat(ranks, " ranks ", strategy, ' ', each.equation));
           if (*strategy != 0) {
@@ -93,10 +93,10 @@ Sharding some_sharding(int ranks, int ndim, unsigned number) {
 }
 
 TEST(DistEinsum, OfOperandsThatLieAnyhowEqualsOneEinsum) {
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
       unsigned number = 0;
-      for (const Case& each : kCases) {
+      for (const EinsumCase& each : kEinsumCases) {
         const std::vector<Tensor> operands = operands_of(each);
         const Tensor expected = cuop::einsum(each.equation, operands);
         for (int trial = 0; trial < 4; ++trial) {
@@ -128,15 +128,15 @@ TEST(DistEinsum, EveryDtypeComesOutAsOnOneRank) {
         operands.push_back(to_device(cast(remainder(counting(shape), 3), dtype), home()));
       }
       const Tensor expected = cuop::einsum("ij,jk,k->i", operands);
-      const Tensor result =
-          einsum_from_root(comm, "ij,jk,k->i", on_root(comm, operands), {}, {.strategy = "split"});
+      const Tensor result = einsum_from_root(comm, "ij,jk,k->i", all_on_root(comm, operands), {},
+                                             {.strategy = "split"});
       if (comm->rank() != 0) continue;
       EXPECT_EQ(result.dtype(), dtype);
       expect_close(real(result), real(expected), 0, cat(dtype));
     }
     const std::vector<Tensor> mixed{noise({4, 3}, DType::kFloat32),
                                     noise({3, 2}, DType::kComplex64, 2)};
-    const Tensor result = einsum_from_root(comm, "ij,jk->ki", on_root(comm, mixed));
+    const Tensor result = einsum_from_root(comm, "ij,jk->ki", all_on_root(comm, mixed));
     if (comm->rank() == 0) {
       EXPECT_EQ(result.dtype(), DType::kComplex64);
     }
@@ -171,11 +171,12 @@ TEST(DistEinsum, PartialSumsAreAddedWhereTheSummedIndexLiesInParts) {
 
 TEST(DistEinsum, FollowsTheOrderThatIsGiven) {
   run_ranks(2, [](const CommunicatorPtr& comm) {
-    const Case each{"ij,jk,kl->il", {{5, 3}, {3, 8}, {8, 2}}};
+    const EinsumCase each{"ij,jk,kl->il", {{5, 3}, {3, 8}, {8, 2}}};
     const std::vector<Tensor> operands = operands_of(each);
     const Tensor expected = cuop::einsum(each.equation, operands);
     const auto detail = [&](const PathOptions& path) {
-      const Tensor result = einsum_from_root(comm, each.equation, on_root(comm, operands), path);
+      const Tensor result =
+          einsum_from_root(comm, each.equation, all_on_root(comm, operands), path);
       expect_rooted(comm, result, expected, 1e-13, "path");
       return last_report().plan.detail;
     };
@@ -184,7 +185,7 @@ TEST(DistEinsum, FollowsTheOrderThatIsGiven) {
     EXPECT_THAT(detail({PathSearch::kInOrder}), HasSubstr("ij,jk->"));
     EXPECT_THAT(
         failure_of([&] {
-          einsum_from_root(comm, each.equation, on_root(comm, operands), {LinearPath{{0, 5}}});
+          einsum_from_root(comm, each.equation, all_on_root(comm, operands), {LinearPath{{0, 5}}});
         }),
         HasSubstr("position 5"));
   });
@@ -194,18 +195,19 @@ TEST(DistEinsum, FailsOnEveryRankAndGoesOn) {
   run_ranks(2, [](const CommunicatorPtr& comm) {
     const Tensor a = noise({2, 3}), b = noise({3, 4}, DType::kFloat64, 2);
     const auto failure = [&](const char* equation, const std::vector<Tensor>& operands) {
-      return failure_of([&] { einsum_from_root(comm, equation, on_root(comm, operands)); });
+      return failure_of([&] { einsum_from_root(comm, equation, all_on_root(comm, operands)); });
     };
     EXPECT_THAT(failure("ij,jk->il", {a, b}), HasSubstr("index l of the result"));
     EXPECT_THAT(failure("ij,ik", {a, b}), HasSubstr("index i of"));
     EXPECT_THAT(failure("ij,jk", {a, Tensor()}), HasSubstr("2 terms, 1 operand was given"));
     EXPECT_THAT(failure("ij,jk", {Tensor(), b}), HasSubstr("operand 0 was not given"));
     EXPECT_THAT(failure_of([&] { einsum("ij", {}); }), HasSubstr("none was given"));
-    EXPECT_THAT(failure_of([&] {
-                  einsum_from_root(comm, "ij,jk", on_root(comm, {a, b}), {}, {.strategy = "row"});
-                }),
-                HasSubstr("possible here are root, split"));
-    expect_rooted(comm, einsum_from_root(comm, "ij,jk", on_root(comm, {a, b})),
+    EXPECT_THAT(
+        failure_of([&] {
+          einsum_from_root(comm, "ij,jk", all_on_root(comm, {a, b}), {}, {.strategy = "row"});
+        }),
+        HasSubstr("possible here are root, split"));
+    expect_rooted(comm, einsum_from_root(comm, "ij,jk", all_on_root(comm, {a, b})),
                   cuop::einsum("ij,jk", std::array{a, b}), 1e-13, "after the failures");
   });
 }
@@ -230,14 +232,14 @@ TEST(DistEinsum, KeepsToTheMemoryOrSaysHowMuchItNeeds) {
 
 TEST(DistEinsum, SlicesWhereNoSplitFits) {
   // Small: the least limit makes a slice of each combination of indices.
-  const std::vector<Case> cases{{"ij,jk,kl->il", {{2, 8}, {8, 7}, {7, 2}}},
-                                {"abc,bcd,dce->ae", {{2, 3, 2}, {3, 2, 4}, {4, 2, 3}}},
-                                {"bij,bjk->bik", {{5, 3, 4}, {5, 4, 2}}},
-                                {"ii,ij->j", {{9, 9}, {9, 4}}},
-                                {"ij->j", {{31, 4}}}};
-  for (const int ranks : kRanks) {
+  const std::vector<EinsumCase> cases{{"ij,jk,kl->il", {{2, 8}, {8, 7}, {7, 2}}},
+                                      {"abc,bcd,dce->ae", {{2, 3, 2}, {3, 2, 4}, {4, 2, 3}}},
+                                      {"bij,bjk->bik", {{5, 3, 4}, {5, 4, 2}}},
+                                      {"ii,ij->j", {{9, 9}, {9, 4}}},
+                                      {"ij->j", {{31, 4}}}};
+  for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
-      for (const Case& each : cases) {
+      for (const EinsumCase& each : cases) {
         const std::vector<Tensor> operands = operands_of(each);
         const Tensor expected = cuop::einsum(each.equation, operands);
         std::vector<DistTensor> parts;
@@ -269,25 +271,23 @@ TEST(DistEinsum, SlicesWhereNoSplitFits) {
 }
 
 TEST(DistTensordot, EqualsOneTensordot) {
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
       const Tensor a = noise({3, 4, 5}), b = noise({4, 5, 6}, DType::kFloat64, 2);
       const std::vector<int64_t> last{1, 2}, first{0, 1}, of_a{2, 1}, of_b{-2, 0};
       const Tensor expected = cuop::tensordot(a, b, last, first);
-      const Tensor rooted =
-          tensordot_from_root(comm, testing::on_root(comm, a), testing::on_root(comm, b), {});
+      const Tensor rooted = tensordot_from_root(comm, on_root(comm, a), on_root(comm, b), {});
       expect_rooted(comm, rooted, expected, 1e-13, "two axes");
-      const Tensor outer = tensordot_from_root(comm, testing::on_root(comm, a),
-                                               testing::on_root(comm, b), {.count = 0});
+      const Tensor outer =
+          tensordot_from_root(comm, on_root(comm, a), on_root(comm, b), {.count = 0});
       expect_rooted(comm, outer, cuop::tensordot(a, b, {}, {}), 1e-15, "outer");
       const DistTensor parts =
           tensordot(laid_out(comm, a, some_sharding(ranks, 3, 2)),
                     laid_out(comm, b, some_sharding(ranks, 3, 5)), {0, of_a, of_b, true});
       expect_close(gather_all(parts), cuop::tensordot(a, b, of_a, of_b), 1e-13, "lists");
       const auto failure = [&](const TensordotAxes& axes) {
-        return failure_of([&] {
-          tensordot_from_root(comm, testing::on_root(comm, a), testing::on_root(comm, b), axes);
-        });
+        return failure_of(
+            [&] { tensordot_from_root(comm, on_root(comm, a), on_root(comm, b), axes); });
       };
       EXPECT_THAT(failure({.count = 4}), HasSubstr("axes is 4"));
       EXPECT_THAT(failure({.count = 1}), HasSubstr("axis 2 of a has 5 elements"));

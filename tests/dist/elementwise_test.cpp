@@ -13,13 +13,13 @@ namespace cuop::dist {
 namespace {
 
 using ::testing::HasSubstr;
-using namespace testing;  // NOLINT: the frame of these tests
+using namespace rank_test;  // NOLINT: the frame of these tests
 
 TEST(DistAdd, BroadcastsFromTheRoot) {
   const std::pair<Shape, Shape> shapes[] = {{{5, 3}, {5, 3}}, {{5, 3}, {3}},       {{5, 1}, {1, 4}},
                                             {{2, 3, 4}, {}},  {{0, 3}, {1, 3}},    {{}, {}},
                                             {{7}, {1}},       {{1, 3}, {2, 13, 1}}};
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
       for (const auto& [first, second] : shapes) {
         const Tensor a = noise(first, DType::kFloat32);
@@ -58,7 +58,7 @@ TEST(DistElementwise, MovesNothingWhereThePartsLieAlike) {
 }
 
 TEST(DistElementwise, NumbersAndFunctionsComputePartsWhereTheyLie) {
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
       const Tensor a = noise({6, 5}, DType::kFloat32);
       for (const Sharding& sharding : matrix_shardings(ranks)) {
@@ -87,7 +87,7 @@ TEST(DistElementwise, NumbersAndFunctionsComputePartsWhereTheyLie) {
 }
 
 TEST(DistElementwise, ChangesPartsInPlace) {
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
       const int add = jit::find_op("add");
       for (const Sharding& sharding : matrix_shardings(ranks)) {
@@ -108,7 +108,7 @@ TEST(DistElementwise, ChangesPartsInPlace) {
 }
 
 TEST(DistTranspose, OfAnyTwoDimensions) {
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
       const Tensor x = noise({3, 7, 2, 5});
       for (const auto& [dim0, dim1] : {std::pair{0, 1}, {1, -1}, {2, 2}, {-4, 3}}) {

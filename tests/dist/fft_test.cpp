@@ -12,10 +12,10 @@ namespace cuop::dist {
 namespace {
 
 using ::testing::HasSubstr;
-using namespace testing;  // NOLINT: the frame of these tests
+using namespace rank_test;  // NOLINT: the frame of these tests
 
 TEST(DistFft2dPencil, EqualsTheWholeTransform) {
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
       for (const Shape& shape : {Shape{1, 1}, Shape{8, 6}, Shape{5, 13}, Shape{2, 9}}) {
         const Tensor x = noise(shape);
@@ -53,7 +53,7 @@ TEST(DistFft2dPencil, TakesTwoAllToAllsThereAndBack) {
 }
 
 TEST(DistFft, TransformsBatches) {
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
       for (const Shape& shape : {Shape{5, 4}, Shape{12}, Shape{2, 3, 7}, Shape{0, 4}}) {
         const Tensor x = noise(shape);
@@ -106,7 +106,7 @@ TEST(DistFftn, RandomTransformsEqualTheWholeOnes) {
       const auto pick = [&](int low, int high) {
         return std::uniform_int_distribution<int>(low, high)(random);
       };
-      for (int i = 0; i < 60; i += test::kCaseStep) {
+      for (int i = 0; i < 60; i += case_step()) {
         const int ndim = pick(1, 4);
         Shape shape;
         Dims axes, lengths;
@@ -144,7 +144,7 @@ TEST(DistFftn, RandomTransformsEqualTheWholeOnes) {
 TEST(DistFftn, EveryLengthThereAndBack) {
   for (const int ranks : {1, 2, 3, 4, 5, 6, 7}) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
-      for (int64_t n = 1; n <= 200; n += ranks == 2 || ranks == 3 ? 1 : 7) {
+      for (int64_t n = 1; n <= 200; n += case_step() * (ranks == 2 || ranks == 3 ? 1 : 7)) {
         const Tensor x = noise({3, n});
         const Sharding columns(Mesh::line(ranks), split_dim(2, 1));
         const DistTensor in_parts = laid_out(comm, x, columns);
@@ -161,7 +161,7 @@ TEST(DistFftn, EveryLengthThereAndBack) {
 
 /// Lines of whole kilobytes lie further apart in what a pass hands on; no result keeps the gaps.
 TEST(DistFftn, LinesOfWholeKilobytes) {
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
       for (const DType dtype : {DType::kComplex128, DType::kComplex64, DType::kFloat64}) {
         for (const Shape& shape : {Shape{64, 128}, Shape{130, 256}, Shape{3, 64, 128}}) {

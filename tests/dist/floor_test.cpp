@@ -28,14 +28,14 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr int kRanks = 4;
+constexpr int kRankCount = 4;
 /// Of the plain Machine: 4e10 flops, 1e10 bytes of memory, 4e9 of links a second, and of a message
 /// 4.5 us.
 constexpr double kFirstByte = 4.5e-6;
 
-Sharding root(int ranks = kRanks) { return Sharding::on_rank(Mesh::line(ranks), 0); }
-Sharding rows(int ndim, int ranks = kRanks) { return split_over_ranks(ranks, ndim, 0); }
-Sharding everywhere(int ranks = kRanks) { return Sharding::replicated(Mesh::line(ranks)); }
+Sharding root(int ranks = kRankCount) { return Sharding::on_rank(Mesh::line(ranks), 0); }
+Sharding rows(int ndim, int ranks = kRankCount) { return split_over_ranks(ranks, ndim, 0); }
+Sharding everywhere(int ranks = kRankCount) { return Sharding::replicated(Mesh::line(ranks)); }
 
 Placement placed(const Shape& shape, const Sharding& sharding, DType dtype = DType::kFloat32) {
   return {"x", shape, dtype, sharding};
@@ -76,7 +76,7 @@ TEST(Floor, CountsWhatHasToArriveInAnyCase) {
   const auto turned = [](const Machine& machine) {
     return floor(transpose_operation(0, 1), {placed({1000, 2000}, rows(2))}, rows(2), machine);
   };
-  EXPECT_DOUBLE_EQ(turned({}).seconds, 16e6 / 1e10 / kRanks);
+  EXPECT_DOUBLE_EQ(turned({}).seconds, 16e6 / 1e10 / kRankCount);
   EXPECT_DOUBLE_EQ(turned(slow_links(1e9)).seconds, kFirstByte + 1.5e6 / 1e9);
   EXPECT_EQ(turned({}).link_bytes, 1'500'000);
   Machine hosts = slow_links(1e9);  // with networks that work at the same time
@@ -87,7 +87,7 @@ TEST(Floor, CountsWhatHasToArriveInAnyCase) {
   const std::vector<Placement> terms{placed({1000, 2000}, rows(2)),
                                      placed({1000, 2000}, rows(2), DType::kFloat64)};
   const double bytes = 2e6 * (4 + 8 + 8);
-  EXPECT_DOUBLE_EQ(floor(add_operation(), terms, {}).seconds, bytes / 1e10 / kRanks);
+  EXPECT_DOUBLE_EQ(floor(add_operation(), terms, {}).seconds, bytes / 1e10 / kRankCount);
   EXPECT_EQ(floor(add_operation(), terms, {}).link_bytes, 0);
   const Floor spread = floor(add_operation(), terms, everywhere(), slow_links(1e8));
   EXPECT_EQ(spread.link_bytes, 1'500'000 * 8);  // of the float64 term, or of the sum
@@ -100,7 +100,7 @@ TEST(Floor, OfProducts) {
                  wanted, machine);
   };
   const double alone = 2e9 / 4e10;
-  EXPECT_DOUBLE_EQ(product({}, root()).seconds, alone / kRanks);
+  EXPECT_DOUBLE_EQ(product({}, root()).seconds, alone / kRankCount);
   EXPECT_EQ(product({}, root()).flops, 2e9);
   EXPECT_EQ(product({}, root()).memory_bytes, 4 * (500'000 + 1'000'000 + 2'000'000));
   // 8e6 bytes of C against at least 2 * 500 * sqrt(2e6) elements of A and B.
@@ -116,11 +116,11 @@ TEST(Floor, OfProducts) {
         .seconds;
   };
   const Wire wire = Wire::narrow(DType::kFloat16, "test");
-  EXPECT_DOUBLE_EQ(wired({}, ProductPath::kDense), alone / kRanks);
-  EXPECT_DOUBLE_EQ(wired(wire, ProductPath::kAuto), alone / kRanks);
-  EXPECT_DOUBLE_EQ(wired(wire, ProductPath::kDense), alone / 8 / kRanks);
+  EXPECT_DOUBLE_EQ(wired({}, ProductPath::kDense), alone / kRankCount);
+  EXPECT_DOUBLE_EQ(wired(wire, ProductPath::kAuto), alone / kRankCount);
+  EXPECT_DOUBLE_EQ(wired(wire, ProductPath::kDense), alone / 8 / kRankCount);
   const Plan chunks = plan_pipelined_matmul({1000, 2000, 500, DType::kFloat32, root()}, {});
-  EXPECT_DOUBLE_EQ(chunks.floor.seconds, alone / kRanks);
+  EXPECT_DOUBLE_EQ(chunks.floor.seconds, alone / kRankCount);
   const Floor pair =
       floor(einsum_operation("ij,jk->ik", 2, {}),
             {placed({1000, 500}, root()), placed({500, 2000}, root())}, root(), slow_links(1e8));
@@ -128,7 +128,7 @@ TEST(Floor, OfProducts) {
   const Floor batch =
       floor(batch_matmul_operation(),
             {placed({10, 100, 500}, rows(3)), placed({500, 2000}, everywhere())}, std::nullopt);
-  EXPECT_DOUBLE_EQ(batch.seconds, alone / kRanks);
+  EXPECT_DOUBLE_EQ(batch.seconds, alone / kRankCount);
   EXPECT_EQ(batch.memory_bytes, 4 * (500'000 + 1'000'000 + 2'000'000));
 }
 
@@ -138,11 +138,11 @@ TEST(Floor, OfReductions) {
     return floor(reduce_operation(columns), {placed({5000, 2000}, x)}, wanted);
   };
   const double memory = 4e7 / 1e10, links = 4e7 / 4e9;
-  EXPECT_DOUBLE_EQ(sum(rows(2), {}).seconds, memory / kRanks);
+  EXPECT_DOUBLE_EQ(sum(rows(2), {}).seconds, memory / kRankCount);
   EXPECT_EQ(sum(rows(2), {}).link_bytes, 0);
   EXPECT_NEAR(sum(root(), root()).seconds, memory * links / (memory + links), 1e-12);
   EXPECT_EQ(sum(rows(2), everywhere()).link_bytes, 2000 * 4);
-  EXPECT_EQ(sum(split_over_ranks(kRanks, 2, 1), everywhere()).link_bytes, 1500 * 4);
+  EXPECT_EQ(sum(split_over_ranks(kRankCount, 2, 1), everywhere()).link_bytes, 1500 * 4);
   EXPECT_EQ(sum(everywhere(), everywhere()).link_bytes, 0);
 }
 
@@ -152,7 +152,7 @@ TEST(Floor, OfTransforms) {
   const auto line = [&](const std::optional<Sharding>& wanted, const Machine& machine) {
     return floor(fft_operation({}), {placed({n}, rows(1), DType::kComplex64)}, wanted, machine);
   };
-  EXPECT_DOUBLE_EQ(line({}, {}).seconds, alone / kRanks);
+  EXPECT_DOUBLE_EQ(line({}, {}).seconds, alone / kRankCount);
   EXPECT_EQ(line(rows(1), {}).link_bytes, n / 4 * 8);
   EXPECT_DOUBLE_EQ(line(rows(1), slow_links(1e8)).seconds, kFirstByte + n / 4 * 8 / 1e8);
   EXPECT_EQ(line(everywhere(), {}).link_bytes, n * 3 / 4 * 8);  // what others have of x
@@ -179,21 +179,22 @@ TEST(Floor, OfSweepsAndSolvers) {
                  root());
   };
   const double cell = 18 / 4e10, memory = 8e6 / 1e10, links = 4e6 / 4e9;
-  EXPECT_DOUBLE_EQ(swept(10).seconds, 1e7 * cell / kRanks);
+  EXPECT_DOUBLE_EQ(swept(10).seconds, 1e7 * cell / kRankCount);
   EXPECT_DOUBLE_EQ(swept(1).seconds, memory * links / (memory + links));
   EXPECT_EQ(swept(10).memory_bytes, 8'000'000);  // one pass over memory may be enough
   const auto info = std::make_shared<SolveInfo>();
   const std::vector<Placement> both{placed(shape, rows(2)), placed(shape, rows(2))};
   const Floor jacobi = floor(jacobi_operation({.iterations = 100}, info), both, {});
-  EXPECT_DOUBLE_EQ(jacobi.seconds, 1e8 * 9 / 4e10 / kRanks);
+  EXPECT_DOUBLE_EQ(jacobi.seconds, 1e8 * 9 / 4e10 / kRankCount);
   const Floor direct = floor(direct_solver("direct", 1.0, AxisEnds::kZero, info), both, {});
-  EXPECT_DOUBLE_EQ(direct.seconds, 4 * 5e6 * std::log2(1000.0) / 16e9 / kRanks);
+  EXPECT_DOUBLE_EQ(direct.seconds, 4 * 5e6 * std::log2(1000.0) / 16e9 / kRankCount);
   const auto solved = [&](RowSolver solver) {
     return plan_row_solver({"solve", both, solver, AxisEnds::kZero, 10, {}}, {}).floor;
   };
-  EXPECT_DOUBLE_EQ(solved(RowSolver::kCg).seconds, 10 * memory / kRanks);  // its sums need passes
+  EXPECT_DOUBLE_EQ(solved(RowSolver::kCg).seconds,
+                   10 * memory / kRankCount);  // its sums need passes
   EXPECT_EQ(solved(RowSolver::kRedBlackSor).memory_bytes, 8'000'000);
-  EXPECT_DOUBLE_EQ(solved(RowSolver::kRedBlackSor).seconds, 10 * 1e6 * 10 / 4e10 / kRanks);
+  EXPECT_DOUBLE_EQ(solved(RowSolver::kRedBlackSor).seconds, 10 * 1e6 * 10 / 4e10 / kRankCount);
   const double grids = solved(RowSolver::kMultigrid).flops / (10 * 50 * 1e6);
   EXPECT_GT(grids, 1.3);
   EXPECT_LT(grids, 1.4);
@@ -215,7 +216,7 @@ TEST(Floor, OfMoves) {
   };
   EXPECT_EQ(moved(rows(2)).floor.seconds, 0.0);
   EXPECT_EQ(moved(rows(2)).seconds(), 0.0);
-  const Sharding columns = split_over_ranks(kRanks, 2, 1);
+  const Sharding columns = split_over_ranks(kRankCount, 2, 1);
   EXPECT_DOUBLE_EQ(moved(columns).floor.seconds, kFirstByte + 1.5e6 / 4e9);
   EXPECT_DOUBLE_EQ(moved(columns).seconds(), 4e-6 + 3 * 5e-7 + 1.5e6 / 4e9);
   EXPECT_EQ(moved(columns).bytes(), 6'000'000);

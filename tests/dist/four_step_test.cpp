@@ -14,9 +14,9 @@ namespace cuop::dist {
 namespace {
 
 using ::testing::HasSubstr;
-using namespace testing;  // NOLINT: the frame of these tests
+using namespace rank_test;  // NOLINT: the frame of these tests
 
-const CallOptions kForced{.strategy = kFourStep};
+const CallOptions kInFourSteps{.strategy = kFourStep};
 
 TEST(FourStepPlan, FactorsAreNearAndShared) {
   using Pair = std::pair<int64_t, int64_t>;
@@ -135,20 +135,20 @@ TEST(FourStepPlan, RealNumbersTakeHalfTheArithmetic) {
 }
 
 /// That has factors.
-void try_every_length(int ranks) {
+void try_every_length_in_four_steps(int ranks) {
   std::vector<int64_t> lengths = lengths_between(4, 200);
   std::erase_if(lengths, [&](int64_t n) { return !four_step_factors(n, ranks); });
-  testing::try_every_length(ranks, lengths, kForced);
+  rank_test::try_every_length(ranks, lengths, kInFourSteps);
 }
 
 TEST(FourStep, EveryLengthOnFewRanks) {
-  for (const int ranks : {1, 2, 3}) try_every_length(ranks);
+  for (const int ranks : {1, 2, 3}) try_every_length_in_four_steps(ranks);
 }
-TEST(FourStep, EveryLengthOnFourRanks) { try_every_length(4); }
-TEST(FourStep, EveryLengthOnSevenRanks) { try_every_length(7); }
+TEST(FourStep, EveryLengthOnFourRanks) { try_every_length_in_four_steps(4); }
+TEST(FourStep, EveryLengthOnSevenRanks) { try_every_length_in_four_steps(7); }
 
 TEST(FourStep, RandomTensorsLengthsAndPlaces) {
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
       std::mt19937 random(static_cast<unsigned>(10 + ranks));
       const auto pick = [&](int low, int high) {
@@ -158,7 +158,7 @@ TEST(FourStep, RandomTensorsLengthsAndPlaces) {
       const auto place = [&] {
         return places[static_cast<size_t>(pick(0, static_cast<int>(places.size()) - 1))];
       };
-      for (int i = 0; i < 40; i += test::kCaseStep) {
+      for (int i = 0; i < 40; i += case_step()) {
         // Two dimensions, of which the other one is shorter than there are ranks.
         const int dim = pick(0, 1);
         const int64_t n = pick(2, 12) * pick(2, 12), other = pick(0, ranks - 1);
@@ -169,7 +169,7 @@ TEST(FourStep, RandomTensorsLengthsAndPlaces) {
         const Shape shape = dim == 0 ? Shape{given, other} : Shape{other, given};
         const Tensor x = input_of(kind, shape);
         const Sharding from = place();
-        CallOptions options = kForced;
+        CallOptions options = kInFourSteps;
         if (pick(0, 1) == 0) options.output = place();
         expect_transformed(laid_out(comm, x, from), x, {kind, n, dim, norm}, options, 1e-12);
       }
@@ -187,8 +187,8 @@ TEST(FourStep, EveryDtype) {
         if (kind == FftKind::kRfft && is_complex(dtype)) continue;
         const Tensor expected = transformed(kind, x, 72);
         const double tolerance = itemsize(real_dtype(expected.dtype())) == 8 ? 1e-12 : 1e-3;
-        expect_spectrum(comm, fft_from_root(comm, on_root(comm, x), {kind, 72}, kForced), expected,
-                        tolerance, cat(dtype, ' ', static_cast<int>(kind)));
+        expect_spectrum(comm, fft_from_root(comm, on_root(comm, x), {kind, 72}, kInFourSteps),
+                        expected, tolerance, cat(dtype, ' ', static_cast<int>(kind)));
       }
     }
   });
@@ -198,10 +198,10 @@ TEST(FourStep, ReadsViewsOfParts) {
   run_ranks(3, [](const CommunicatorPtr& comm) {
     const Tensor x = input_of(FftKind::kFft, {2, 36});
     const Tensor backwards = slice(select(x, 0, 1), 0, std::nullopt, std::nullopt, -1);
-    expect_spectrum(comm, fft_from_root(comm, on_root(comm, backwards), {}, kForced),
+    expect_spectrum(comm, fft_from_root(comm, on_root(comm, backwards), {}, kInFourSteps),
                     cuop::fft(backwards), 1e-12, "backwards");
     const DistTensor columns = laid_out(comm, transpose(x), split_over_ranks(3, 2, 0));
-    const DistTensor made = fft(columns, {.dim = 0}, kForced);
+    const DistTensor made = fft(columns, {.dim = 0}, kInFourSteps);
     expect_close(parts_of(gather_all(made)), parts_of(cuop::fft(transpose(x), {}, 0)), 1e-12,
                  "a transposed part");
   });
@@ -211,7 +211,8 @@ TEST(FourStep, IgnoresTheImaginaryPartsThatRealNumbersLack) {
   run_ranks(2, [](const CommunicatorPtr& comm) {
     for (const int64_t n : {12, 18, 15}) {
       const Tensor half = complex_noise({n / 2 + 1});  // both ends have imaginary parts
-      expect_spectrum(comm, fft_from_root(comm, on_root(comm, half), {FftKind::kIrfft, n}, kForced),
+      expect_spectrum(comm,
+                      fft_from_root(comm, on_root(comm, half), {FftKind::kIrfft, n}, kInFourSteps),
                       cuop::irfft(half, n), 1e-12, cat(n));
     }
   });
@@ -221,9 +222,9 @@ TEST(FourStep, LeavesTheSpectrumInEvenPartsWhereItCan) {
   run_ranks(4, [](const CommunicatorPtr& comm) {
     const Sharding parts = split_over_ranks(4, 1, 0);
     const DistTensor x = laid_out(comm, complex_noise({1024}), parts);
-    const DistTensor spectrum = fft(x, {}, kForced);
+    const DistTensor spectrum = fft(x, {}, kInFourSteps);
     EXPECT_EQ(spectrum.sharding(), parts);
-    const DistTensor back = fft(spectrum, {FftKind::kIfft}, kForced);
+    const DistTensor back = fft(spectrum, {FftKind::kIfft}, kInFourSteps);
     expect_close(parts_of(gather_all(back)), parts_of(gather_all(x)), 1e-14, "there and back");
   });
 }
@@ -247,7 +248,7 @@ TEST(FourStep, RefusesLengthsWithoutFactors) {
   run_ranks(2, [](const CommunicatorPtr& comm) {
     const Tensor x = on_root(comm, noise({13}));
     EXPECT_THAT(
-        failure_of([&] { fft_from_root(comm, x, {}, kForced); }),
+        failure_of([&] { fft_from_root(comm, x, {}, kInFourSteps); }),
         HasSubstr("there is no strategy \"four_step\"; possible here are chirp, one_rank, root"));
     expect_spectrum(comm, fft_from_root(comm, x), cuop::fft(noise({13})), 1e-12, "after");
   });

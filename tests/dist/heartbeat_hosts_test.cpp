@@ -38,7 +38,7 @@ RankReport beating(int rank, int64_t beats) { return {rank, false, {beats, 0, 0,
 /// What has come within a moment.
 std::vector<RankReport> heard(HostReports& reports, size_t awaited) {
   std::vector<RankReport> all;
-  test::comes_true([&] {
+  rank_test::comes_true([&] {
     reports.receive([&](const RankReport& each) { all.push_back(each); });
     return all.size() >= awaited;
   });
@@ -113,7 +113,7 @@ class TwoHosts : public ::testing::Test {
                                              reports_of(rank, places_, hosts));
   }
   static bool becomes(const Heartbeat& heartbeat, int rank, Life life) {
-    return test::comes_true([&] { return heartbeat.life(rank) == life; });
+    return rank_test::comes_true([&] { return heartbeat.life(rank) == life; });
   }
 
   std::vector<Place> places_{3};
@@ -134,15 +134,15 @@ TEST_F(TwoHosts, KnowOfEachOtherOnceTheyHaveHeard) {
   EXPECT_TRUE(becomes(*ranks_[2], 0, Life::kBeating));
   EXPECT_TRUE(ranks_[0]->is_elsewhere(1));
   EXPECT_FALSE(ranks_[1]->is_elsewhere(2));
-  ASSERT_TRUE(test::comes_true([&] { return ranks_[0]->calls(2).size() == 1; }));
+  ASSERT_TRUE(rank_test::comes_true([&] { return ranks_[0]->calls(2).size() == 1; }));
   const CallNote seen = ranks_[0]->calls(2)[0];
   EXPECT_EQ(seen.operation, "all_reduce");
   EXPECT_EQ(seen.number, 17);
   EXPECT_EQ(seen.awaited, 0);
   EXPECT_EQ(ranks_[0]->last_number(2), 17);
-  EXPECT_TRUE(test::comes_true([&] { return ranks_[0]->seconds_in(2, seen) > 0.2; }));
+  EXPECT_TRUE(rank_test::comes_true([&] { return ranks_[0]->seconds_in(2, seen) > 0.2; }));
   ranks_[2]->own_page().end_call(call);
-  EXPECT_TRUE(test::comes_true([&] { return ranks_[0]->calls(2).empty(); }));
+  EXPECT_TRUE(rank_test::comes_true([&] { return ranks_[0]->calls(2).empty(); }));
 }
 
 TEST_F(TwoHosts, SayWhoHasLeft) {
@@ -164,7 +164,7 @@ TEST_F(TwoHosts, ARankThatStandsStillIsStoppedAndAHostThatSaysNothingIsSilent) {
                    std::make_unique<HostReports>(std::move(places[0].datagrams), 0,
                                                  std::vector<uint64_t>{1, 2, 2}, all, kKey));
   int64_t beats = 0;
-  EXPECT_TRUE(test::comes_true([&] {
+  EXPECT_TRUE(rank_test::comes_true([&] {
     others.send({beating(1, ++beats), beating(2, 1)});
     const bool is_stopped = ranks_[0]->life(2) == Life::kStopped && ranks_[0]->has_missing();
     const std::string why = ranks_[0]->obituary(2);
@@ -180,7 +180,7 @@ TEST_F(TwoHosts, ARankThatStandsStillIsStoppedAndAHostThatSaysNothingIsSilent) {
     counts = ranks_[0]->life(1) == Life::kBeating;
   }
   EXPECT_TRUE(counts);
-  EXPECT_TRUE(test::comes_true([&] {
+  EXPECT_TRUE(rank_test::comes_true([&] {
     others.send({beating(1, ++beats), beating(2, beats)});
     return ranks_[0]->life(1) == Life::kBeating && ranks_[0]->life(2) == Life::kBeating &&
            !ranks_[0]->has_missing();

@@ -11,7 +11,7 @@
 namespace cuop::dist {
 namespace {
 
-const std::string kKey = "a key of this job's ranks alone";
+const std::string kReportKey = "a key of this job's ranks alone";
 constexpr int kSize = 40;
 
 RankReport report_of(int rank, int calls) {
@@ -49,9 +49,9 @@ TEST(HeartbeatReport, SaysWhatThePagesSayInDatagramsOfBoundedLength) {
   uint64_t number = 5;
   size_t read = 0;
   uint64_t expected = 5;
-  for (const std::string& datagram : write_reports(kKey, 2, number, ranks)) {
+  for (const std::string& datagram : write_reports(kReportKey, 2, number, ranks)) {
     EXPECT_LE(datagram.size(), kReportBytes);
-    const auto report = read_report(kKey, datagram, kSize);
+    const auto report = read_report(kReportKey, datagram, kSize);
     ASSERT_TRUE(report);
     EXPECT_EQ(report->sender, 2);
     EXPECT_EQ(report->number, expected++);
@@ -59,41 +59,42 @@ TEST(HeartbeatReport, SaysWhatThePagesSayInDatagramsOfBoundedLength) {
   }
   EXPECT_EQ(read, ranks.size());
   EXPECT_EQ(number, expected);
-  EXPECT_TRUE(write_reports(kKey, 2, number, {}).empty());
+  EXPECT_TRUE(write_reports(kReportKey, 2, number, {}).empty());
 }
 
 TEST(HeartbeatReport, EveryBitIsProven) {
   uint64_t number = 1;
-  const std::string datagram = write_reports(kKey, 1, number, {report_of(3, 2)}).at(0);
-  ASSERT_TRUE(read_report(kKey, datagram, kSize));
+  const std::string datagram = write_reports(kReportKey, 1, number, {report_of(3, 2)}).at(0);
+  ASSERT_TRUE(read_report(kReportKey, datagram, kSize));
   for (size_t bit = 0; bit < datagram.size() * 8; ++bit) {
     std::string wrong = datagram;
     wrong[bit / 8] = static_cast<char>(wrong[bit / 8] ^ (1 << bit % 8));
-    ASSERT_FALSE(read_report(kKey, wrong, kSize)) << bit;
+    ASSERT_FALSE(read_report(kReportKey, wrong, kSize)) << bit;
   }
-  EXPECT_FALSE(read_report(kKey + "x", datagram, kSize));
+  EXPECT_FALSE(read_report(kReportKey + "x", datagram, kSize));
   for (size_t length = 0; length < datagram.size(); ++length) {
-    ASSERT_FALSE(read_report(kKey, datagram.substr(0, length), kSize)) << length;
+    ASSERT_FALSE(read_report(kReportKey, datagram.substr(0, length), kSize)) << length;
   }
-  EXPECT_FALSE(read_report(kKey, datagram + "x", kSize));
+  EXPECT_FALSE(read_report(kReportKey, datagram + "x", kSize));
 }
 
 // Also what a rank of the job itself sends is looked at before it is taken.
 TEST(HeartbeatReport, WhatMakesNoSenseIsDropped) {
   uint64_t number = 1;
-  EXPECT_FALSE(
-      read_report(kKey, write_reports(kKey, kSize, number, {report_of(3, 2)}).at(0), kSize));
-  EXPECT_FALSE(
-      read_report(kKey, write_reports(kKey, 1, number, {report_of(kSize, 1)}).at(0), kSize));
-  EXPECT_FALSE(read_report(kKey, write_reports(kKey, -1, number, {report_of(3, 1)}).at(0), kSize));
+  EXPECT_FALSE(read_report(
+      kReportKey, write_reports(kReportKey, kSize, number, {report_of(3, 2)}).at(0), kSize));
+  EXPECT_FALSE(read_report(
+      kReportKey, write_reports(kReportKey, 1, number, {report_of(kSize, 1)}).at(0), kSize));
+  EXPECT_FALSE(read_report(kReportKey,
+                           write_reports(kReportKey, -1, number, {report_of(3, 1)}).at(0), kSize));
   RankReport wrong = report_of(3, 2);
   wrong.page.calls[1].awaited = kSize;
-  EXPECT_FALSE(read_report(kKey, write_reports(kKey, 1, number, {wrong}).at(0), kSize));
+  EXPECT_FALSE(read_report(kReportKey, write_reports(kReportKey, 1, number, {wrong}).at(0), kSize));
   wrong.page.calls[1].awaited = -2;
-  EXPECT_FALSE(read_report(kKey, write_reports(kKey, 1, number, {wrong}).at(0), kSize));
+  EXPECT_FALSE(read_report(kReportKey, write_reports(kReportKey, 1, number, {wrong}).at(0), kSize));
   wrong = report_of(3, 1);
   wrong.page.calls[0].operation = "";
-  EXPECT_FALSE(read_report(kKey, write_reports(kKey, 1, number, {wrong}).at(0), kSize));
+  EXPECT_FALSE(read_report(kReportKey, write_reports(kReportKey, 1, number, {wrong}).at(0), kSize));
 }
 
 TEST(HeartbeatReport, AnyBytesBehindAProofAreReadSafely) {
@@ -101,13 +102,14 @@ TEST(HeartbeatReport, AnyBytesBehindAProofAreReadSafely) {
   int read = 0;
   for (int round = 0; round < 20000; ++round) {
     uint64_t number = 1;
-    std::string bytes = write_reports(kKey, 1, number, {report_of(3, 3), report_of(4, 0)}).at(0);
+    std::string bytes =
+        write_reports(kReportKey, 1, number, {report_of(3, 3), report_of(4, 0)}).at(0);
     bytes.resize(bytes.size() - kProofBytes);
     for (int changes = static_cast<int>(random() % 4); changes >= 0; --changes) {
       bytes[random() % bytes.size()] = static_cast<char>(random());
     }
     if (random() % 4 == 0) bytes.resize(random() % bytes.size());
-    if (read_report(kKey, bytes + hmac_sha256(kKey, bytes), kSize)) ++read;
+    if (read_report(kReportKey, bytes + hmac_sha256(kReportKey, bytes), kSize)) ++read;
   }
   EXPECT_GT(read, 1000);
   EXPECT_LT(read, 19000);

@@ -33,7 +33,7 @@ class Fork {
   enum class Does { kWait, kSpin };
   explicit Fork(Does does = Does::kWait) : process_(fork()) {
     while (process_ == 0) {
-      if (does == Does::kWait) pause();
+      if (does == Does::kWait) ::pause();
     }
   }
   ~Fork() { end(); }
@@ -113,7 +113,7 @@ TEST(HeartbeatPage, NotesAreReadWholeOrNotAtAll) {
   });
   const HeartbeatPage seen = HeartbeatPage::open(page.place());
   int64_t whole = 0;
-  test::comes_true([&] {
+  rank_test::comes_true([&] {
     for (int look = 0; look < 1000; ++look) {
       const std::vector<CallNote> notes = seen.calls();
       if (notes.empty()) continue;
@@ -176,7 +176,7 @@ TEST(Heartbeat, BeatsWithoutAnybodysDoing) {
   first.watch(0, places);
   second.watch(1, places);
   EXPECT_EQ(first.life(1), Life::kBeating);
-  EXPECT_TRUE(test::comes_true([&] { return second.own_page().beats() > 3; }));
+  EXPECT_TRUE(rank_test::comes_true([&] { return second.own_page().beats() > 3; }));
   EXPECT_EQ(first.life(1), Life::kBeating);
   EXPECT_FALSE(first.has_missing());
 }
@@ -188,7 +188,7 @@ TEST(Heartbeat, WhoGoesAwayAsItShouldHasLeft) {
     first.watch(0, std::vector<PagePlace>{first.place(), second.place()});
     EXPECT_EQ(first.life(1), Life::kBeating);
   }
-  EXPECT_TRUE(test::comes_true([&] { return first.life(1) == Life::kLeft; }));
+  EXPECT_TRUE(rank_test::comes_true([&] { return first.life(1) == Life::kLeft; }));
   EXPECT_FALSE(first.has_missing());
 }
 
@@ -200,8 +200,8 @@ TEST(Heartbeat, WhoseProcessIsKilledIsDeadAndItsLastCallIsKnown) {
   mine.watch(0, std::vector<PagePlace>{mine.place(), other.place_of(page)});
   EXPECT_EQ(mine.life(1), Life::kBeating);
   other.end();
-  EXPECT_TRUE(test::comes_true([&] { return mine.life(1) == Life::kDead; }));
-  EXPECT_TRUE(test::comes_true([&] { return mine.has_missing(); }));
+  EXPECT_TRUE(rank_test::comes_true([&] { return mine.life(1) == Life::kDead; }));
+  EXPECT_TRUE(rank_test::comes_true([&] { return mine.has_missing(); }));
   EXPECT_THAT(mine.obituary(1), HasSubstr("has died, in all_reduce (call 17)"));
 }
 
@@ -212,12 +212,12 @@ TEST(Heartbeat, WhoseBeatStandsStillIsStoppedUntilItGoesOn) {
   const std::vector<PagePlace> places{mine.place(), other.place_of(page)};
   mine.watch(0, places);
   patient.watch(0, places);
-  EXPECT_TRUE(test::comes_true([&] { return mine.life(1) == Life::kStopped; }));
+  EXPECT_TRUE(rank_test::comes_true([&] { return mine.life(1) == Life::kStopped; }));
   EXPECT_GT(mine.silence(1), 0.5);
   EXPECT_THAT(mine.obituary(1), HasSubstr("has shown no heartbeat for"));
-  EXPECT_TRUE(test::comes_true([&] { return patient.silence(1) > 0.5; }));
+  EXPECT_TRUE(rank_test::comes_true([&] { return patient.silence(1) > 0.5; }));
   EXPECT_EQ(patient.life(1), Life::kBeating);
-  EXPECT_TRUE(test::comes_true([&] {
+  EXPECT_TRUE(rank_test::comes_true([&] {
     page.beat();
     return mine.life(1) == Life::kBeating && !mine.has_missing();
   }));
@@ -229,7 +229,7 @@ TEST(Heartbeat, WhoOnlyWaitsForAProcessorIsStoppedLater) {
   Fork spinning(Fork::Does::kSpin);
   Heartbeat mine(0.5);
   mine.watch(0, std::vector<PagePlace>{mine.place(), spinning.place_of(page)});
-  EXPECT_TRUE(test::comes_true([&] {
+  EXPECT_TRUE(rank_test::comes_true([&] {
     const Life life = mine.life(1);
     EXPECT_TRUE(life == Life::kBeating || mine.silence(1) > 2.0);
     return life == Life::kStopped;
@@ -243,7 +243,7 @@ TEST(Heartbeat, WhoIsStoppedWhileItComputesIsNotWaitedForLonger) {
   Heartbeat mine(2.0);
   mine.watch(0, std::vector<PagePlace>{mine.place(), spinning.place_of(page)});
   spinning.stop();
-  EXPECT_TRUE(test::comes_true([&] { return mine.life(1) == Life::kStopped; }));
+  EXPECT_TRUE(rank_test::comes_true([&] { return mine.life(1) == Life::kStopped; }));
   EXPECT_LT(mine.silence(1), 7.0);  // 8 s for one that only waits for a processor
 }
 
@@ -253,7 +253,7 @@ TEST(Heartbeat, ASignOfLifeCountsAtOnce) {
   const Fork other;
   Heartbeat mine(0.5);
   mine.watch(0, std::vector<PagePlace>{mine.place(), other.place_of(page)});
-  EXPECT_TRUE(test::comes_true([&] { return mine.life(1) == Life::kStopped; }));
+  EXPECT_TRUE(rank_test::comes_true([&] { return mine.life(1) == Life::kStopped; }));
   // Tried again where a busy machine takes its time between these two.
   bool counts = false;
   for (int attempt = 0; attempt < 5 && !counts; ++attempt) {

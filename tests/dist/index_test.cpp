@@ -10,7 +10,7 @@ namespace cuop::dist {
 namespace {
 
 using ::testing::HasSubstr;
-using namespace testing;  // NOLINT: the frame of these tests
+using namespace rank_test;  // NOLINT: the frame of these tests
 
 using Indices = std::vector<Index>;
 
@@ -40,13 +40,13 @@ Indices random_indices(const Shape& shape, std::mt19937& generator) {
 }
 
 TEST(DistIndex, AnswersWhatOneTensorAnswers) {
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
       std::mt19937 generator(5);
       for (const Shape& shape : {Shape{11, 6}, Shape{1, 7}, Shape{3, 0}, Shape{13, 2}}) {
         const Tensor whole = counting(shape);
         for (const Sharding& sharding : matrix_shardings(ranks)) {
-          for (int i = 0; i < 12; i += test::kCaseStep) {
+          for (int i = 0; i < 12; i += case_step()) {
             const Indices index = random_indices(shape, generator);
             const DistTensor x = laid_out(comm, whole, sharding);
             const std::string what = cat(shape, ' ', sharding, ' ', i);

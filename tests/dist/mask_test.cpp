@@ -13,7 +13,7 @@ namespace cuop::dist {
 namespace {
 
 using ::testing::HasSubstr;
-using namespace testing;  // NOLINT: the frame of these tests
+using namespace rank_test;  // NOLINT: the frame of these tests
 
 DistTensor copied(const DistTensor& x) {
   return DistTensor(x.comm_ptr(), x.sharding(), x.shape(), x.dtype(),
@@ -21,7 +21,7 @@ DistTensor copied(const DistTensor& x) {
 }
 
 TEST(DistMask, PicksInTheOrderOfOneTensor) {
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
       for (const Shape& shape : {Shape{11, 6}, Shape{1, 7}, Shape{3, 0}, Shape{2, 1}}) {
         const Tensor whole = noise(shape);
@@ -50,7 +50,7 @@ TEST(DistMask, PicksInTheOrderOfOneTensor) {
 }
 
 TEST(DistMask, OfTheFirstDimensionsTakesRows) {
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
       for (const Shape& shape : {Shape{11, 6}, Shape{1, 7}, Shape{3, 0}, Shape{0, 2}}) {
         const Tensor whole = noise(shape);

@@ -13,8 +13,8 @@
 namespace cuop::dist {
 namespace {
 
+using rank_test::cluster;
 using ::testing::AllOf;
-using testing::cluster;
 using ::testing::HasSubstr;
 using ::testing::Not;
 

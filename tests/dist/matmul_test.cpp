@@ -14,17 +14,18 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using namespace testing;  // NOLINT: the frame of these tests
+using namespace rank_test;  // NOLINT: the frame of these tests
 
-struct Sizes {
+struct MatmulSizes {
   int64_t m, k, n;
 };
-constexpr Sizes kSizes[] = {{1, 1, 1}, {5, 3, 2}, {16, 8, 12}, {7, 13, 11}, {3, 0, 4}, {0, 5, 3}};
+constexpr MatmulSizes kMatmulSizes[] = {{1, 1, 1},   {5, 3, 2}, {16, 8, 12},
+                                        {7, 13, 11}, {3, 0, 4}, {0, 5, 3}};
 
 TEST(DistMatmul, FromTheRootEqualsOneProduct) {
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
-      for (const auto& [m, k, n] : kSizes) {
+      for (const auto& [m, k, n] : kMatmulSizes) {
         const Tensor a = noise({m, k});
         const Tensor b = noise({k, n}, DType::kFloat64, 2);
         const Tensor expected = cuop::matmul(a, b);
@@ -81,6 +82,7 @@ TEST(DistMatmul, KeepsItsPromisesOfBytesAndMemory) {
 TEST(DistMatmul, IsMadeInChunksWhereMovesAreHidden) {
   const Machine machine = hiding_moves();
   for (const int ranks : {2, 3, 4, 7}) {
+    if (is_slow() && ranks != 3) continue;
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
       // Rows and columns of blocks are no multiples of anything.
       const int64_t m = 150 * ranks + 1, n = 130 * ranks + 5, k = 3;

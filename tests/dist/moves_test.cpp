@@ -70,8 +70,8 @@ int64_t check_redistribution(const Sharding& from, const Sharding& to, const Sha
 TEST(Moves, RedistributeAnythingToAnything) {
   for (int ranks = 1; ranks <= 8; ++ranks) {
     for (const Shape& shape : {Shape{0, 3}, Shape{1, 1}, Shape{3, 5}, Shape{7, 2}, Shape{8, 9}}) {
-      for (const Sharding& from : testing::matrix_shardings(ranks)) {
-        for (const Sharding& to : testing::matrix_shardings(ranks)) {
+      for (const Sharding& from : rank_test::matrix_shardings(ranks)) {
+        for (const Sharding& to : rank_test::matrix_shardings(ranks)) {
           const int64_t moved = check_redistribution(from, to, shape);
           if (same_owners(from, to, shape) || from.is_replicated()) {
             EXPECT_EQ(moved, 0);

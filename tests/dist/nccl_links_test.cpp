@@ -8,33 +8,33 @@
 namespace cuop::dist {
 namespace {
 
-using Candidate = NcclLinks::Candidate;
+using NcclCandidate = NcclLinks::Candidate;
 using fabric::Text;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-Candidate candidate(int64_t version, const char* gpu) { return {version, Text(gpu)}; }
+NcclCandidate candidate(int64_t version, const char* gpu) { return {version, Text(gpu)}; }
 
 TEST(NcclLinks, EachMemberHasAGpuOfItsOwn) {
   EXPECT_THAT(
-      NcclLinks::members(std::vector<Candidate>{candidate(22809, "a"), candidate(22809, "b"),
-                                                candidate(22809, "a"), candidate(22809, "c")}),
+      NcclLinks::members(std::vector<NcclCandidate>{candidate(22809, "a"), candidate(22809, "b"),
+                                                    candidate(22809, "a"), candidate(22809, "c")}),
       ElementsAre(0, 1, 3));
 }
 
 TEST(NcclLinks, MembersHaveOneVersionAndSomeAreWithout) {
   EXPECT_THAT(
-      NcclLinks::members(std::vector<Candidate>{candidate(0, ""), candidate(22000, "a"),
-                                                candidate(22809, "b"), candidate(22000, "c")}),
+      NcclLinks::members(std::vector<NcclCandidate>{candidate(0, ""), candidate(22000, "a"),
+                                                    candidate(22809, "b"), candidate(22000, "c")}),
       ElementsAre(1, 3));
 }
 
 /// As with CUOP_NCCL=0: such a rank offers none, and where fewer than two are left nobody connects.
 TEST(NcclLinks, WithoutItNoneIsAMember) {
-  EXPECT_THAT(NcclLinks::members(std::vector<Candidate>{candidate(0, "a"), candidate(22809, "b"),
-                                                        candidate(0, "c")}),
+  EXPECT_THAT(NcclLinks::members(std::vector<NcclCandidate>{
+                  candidate(0, "a"), candidate(22809, "b"), candidate(0, "c")}),
               ElementsAre(1));
-  EXPECT_THAT(NcclLinks::members(std::vector<Candidate>{candidate(0, "a"), candidate(0, "b")}),
+  EXPECT_THAT(NcclLinks::members(std::vector<NcclCandidate>{candidate(0, "a"), candidate(0, "b")}),
               IsEmpty());
 }
 

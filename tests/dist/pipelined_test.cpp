@@ -19,7 +19,7 @@ namespace cuop::dist {
 namespace {
 
 using ::testing::HasSubstr;
-using namespace testing;  // NOLINT: the frame of these tests
+using namespace rank_test;  // NOLINT: the frame of these tests
 
 TEST(Pipeline, RunsEveryStageOfEveryChunkInOrder) {
   for (const bool is_on : {false, true}) {
@@ -134,7 +134,7 @@ TEST(Pipelined, ProductsEqualThoseOfOneRank) {
   struct Sizes {
     int64_t m, k, n;
   };
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
       for (const auto& [m, k, n] :
            {Sizes{1, 1, 1}, {40, 8, 12}, {23, 13, 11}, {3, 0, 4}, {0, 5, 3}}) {
@@ -159,7 +159,7 @@ TEST(Pipelined, ProductsEqualThoseOfOneRank) {
 }
 
 TEST(Pipelined, SumsHaveTheBitsOfOthers) {
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
       for (const Shape& shape : {Shape{0}, Shape{1}, Shape{7, 11}, Shape{1000}}) {
         for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kInt32}) {

@@ -9,9 +9,9 @@
 #include "cuop/dist/algo/poisson.h"
 #include "tests/dist/algo_test.h"
 
-namespace cuop::dist::testing {
+namespace cuop::dist::rank_test {
 
-inline constexpr PoissonBoundary kBoundaries[] = {
+inline constexpr PoissonBoundary kPoissonBoundaries[] = {
     PoissonBoundary::kZero, PoissonBoundary::kPeriodic, PoissonBoundary::kDirichlet,
     PoissonBoundary::kNeumann};
 inline bool leaves_mean_open(PoissonBoundary boundary) {
@@ -80,4 +80,4 @@ inline std::string label(const PoissonOptions& options, const Shape& shape, int 
              static_cast<int>(options.boundary), ", ", shape, ", ", ranks, " ranks");
 }
 
-}  // namespace cuop::dist::testing
+}  // namespace cuop::dist::rank_test

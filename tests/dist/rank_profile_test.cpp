@@ -18,7 +18,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using namespace testing;  // NOLINT: the frame of these tests
+using namespace rank_test;  // NOLINT: the frame of these tests
 
 trace::Event span(const std::string& category, const std::string& name, int64_t start_ns,
                   int64_t duration_ns) {
@@ -112,7 +112,7 @@ TEST(RankProfile, OneTraceOfAllRanks) {
 }
 
 TEST(RankProfile, GathersTheCallsOfAllRanks) {
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     for (const int root : {0, ranks - 1}) {
       const Recording recording;
       run_ranks(ranks, [&](const CommunicatorPtr& comm) {

@@ -4,26 +4,36 @@
 #include <algorithm>
 
 #include "cuop/backend/current_device.h"
+#include "cuop/backend/runtime.h"
 #include "cuop/core/box.h"
 #include "cuop/dist/dist_tensor.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
+#include "tests/ordered_faults.h"
 #include "tests/sanitized.h"
 
-namespace cuop::dist::testing {
+namespace cuop::dist::rank_test {
 
-/// Where the tensors of these tests lie: the same tests are built twice.
-inline Device home() {
-#ifdef CUOP_RANKS_ON_GPUS
-  return backend::current_device();
-#else
-  return kCpu;
-#endif
+/// Whether the tensors of these tests lie on GPUs: two programs run the same tests, and each has
+/// its own.
+extern const bool kRanksOnGpus;
+
+inline Device home() { return kRanksOnGpus ? backend::current_device() : kCpu; }
+
+/// For a rank whose thread began without a device: a GPU of its own, where there are as many.
+inline void take_own_device(int rank) {
+  if (!kRanksOnGpus) return;
+  backend::set_current_device({DeviceType::kCuda, rank % backend::device_count(DeviceType::kCuda)});
 }
 
 /// Simulated GPUs and sanitizers take ten times as long: there some cases are left out.
-inline bool is_slow() { return test::kIsSanitized || !home().is_cpu(); }
+inline bool is_slow() {
+  return test::kIsSanitized || (kRanksOnGpus && test::find_fault_order() != nullptr);
+}
+
+/// Every how manyth of many cases is tried.
+inline int case_step() { return is_slow() ? test::kSlowCaseStep : 1; }
 
 /// 0, 1, 2, ... in row-major order.
 inline Tensor counting(const Shape& shape, DType dtype = DType::kFloat64) {
@@ -71,4 +81,4 @@ inline std::vector<Sharding> matrix_shardings(int ranks) {
           Sharding::on_rank(line, ranks - 1)};
 }
 
-}  // namespace cuop::dist::testing
+}  // namespace cuop::dist::rank_test

@@ -3,7 +3,7 @@
 
 #include "cuop/core/trace.h"
 
-namespace cuop::dist::testing {
+namespace cuop::dist::rank_test {
 
 /// A trace is recorded as long as this lives.
 struct Recording {
@@ -17,4 +17,4 @@ struct Recording {
   }
 };
 
-}  // namespace cuop::dist::testing
+}  // namespace cuop::dist::rank_test

@@ -17,16 +17,16 @@
 namespace cuop::dist {
 namespace {
 
-using testing::counting;
-using testing::failure_of;
+using rank_test::counting;
+using rank_test::failure_of;
+using rank_test::laid_out;
+using rank_test::matrix_shardings;
+using rank_test::rank_counts;
+using rank_test::values;
 using ::testing::HasSubstr;
-using testing::kRanks;
-using testing::laid_out;
-using testing::matrix_shardings;
-using testing::values;
 
 TEST(Redistribute, BringsAnythingToAnything) {
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     for (const Shape& shape : {Shape{0, 3}, Shape{1, 5}, Shape{6, 7}}) {
       run_ranks(ranks, [&](const CommunicatorPtr& comm) {
         const Tensor whole = counting(shape, DType::kInt32);
@@ -90,7 +90,7 @@ TEST(Redistribute, HandlesStridedPartsAndMoreDimensions) {
 }
 
 TEST(DistTensor, GoesFromTheRootAndBack) {
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
       for (const Shape& shape : {Shape{}, Shape{5}, Shape{3, 0, 2}, Shape{2, 3, 4}}) {
         const int root = ranks - 1;
@@ -163,7 +163,7 @@ TEST(Redistribute, ReducesWholeTensors) {
 }
 
 TEST(Combine, FoldsPartialResultsInRankOrder) {
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
       const Shape shape{5, 2};
       const std::vector<Box> owners(static_cast<size_t>(ranks), whole_box(shape));

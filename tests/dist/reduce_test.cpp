@@ -16,7 +16,7 @@ namespace cuop::dist {
 namespace {
 
 using ::testing::HasSubstr;
-using namespace testing;  // NOLINT: the frame of these tests
+using namespace rank_test;  // NOLINT: the frame of these tests
 
 Tensor local_reduction(const Tensor& x, const ReduceOptions& options) {
   switch (options.kind) {
@@ -35,7 +35,7 @@ Tensor local_reduction(const Tensor& x, const ReduceOptions& options) {
 
 TEST(DistReduce, EqualsTheWholeReduction) {
   const std::vector<std::vector<int64_t>> axes_lists{{}, {0}, {-1}, {0, 2}, {1}};
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
       const Tensor x = noise({5, 3, 4});
       for (const ReduceKind kind : {ReduceKind::kSum, ReduceKind::kMean, ReduceKind::kMax,
@@ -59,7 +59,7 @@ TEST(DistReduce, EqualsTheWholeReduction) {
 }
 
 TEST(DistReduce, VariancesWithAnyDivisorInAnySharding) {
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
       const Tensor x = cuop::add(noise({7, 5}), 1e6);  // of which plain sums of squares know little
       for (const Sharding& sharding : matrix_shardings(ranks)) {
@@ -87,7 +87,7 @@ TEST(DistReduce, VariancesWithAnyDivisorInAnySharding) {
 }
 
 TEST(DistReduce, VariancesOfComplexNumbersAreThoseOfBothParts) {
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
       const Tensor whole = noise({11, 6}, DType::kComplex128);
       for (const Sharding& sharding : matrix_shardings(ranks)) {

@@ -17,7 +17,7 @@
 namespace cuop::dist {
 namespace {
 
-using namespace testing;  // NOLINT: the frame of these tests
+using namespace rank_test;  // NOLINT: the frame of these tests
 using ::testing::HasSubstr;
 
 std::vector<Box> all_on(int rank, int ranks, const Shape& shape) {
@@ -73,7 +73,7 @@ TEST(Relay, IsNoneWhereNothingIsGained) {
 }
 
 TEST(Relay, BringsWhatRanksNeed) {
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
       const Shape shape{11, 5};
       const Tensor whole = noise(shape);
@@ -120,7 +120,7 @@ TEST(Relay, IsPlannedWhereItIsFaster) {
 
 TEST(Relay, ProductsAndMappedOperationsEqualOneRanks) {
   const Machine machine = slow_links();
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
       // A plain process uses all of its GPUs.
       const auto are_several = [] { return last_report().plan.ranks > 2; };

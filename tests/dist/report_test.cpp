@@ -18,10 +18,10 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using namespace testing;  // NOLINT: the frame of these tests
+using namespace rank_test;  // NOLINT: the frame of these tests
 
 TEST(Report, HasWhatWasMeasuredBesideWhatWasPredicted) {
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     std::vector<int64_t> sent(static_cast<size_t>(ranks));
     int64_t planned = 0;
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {

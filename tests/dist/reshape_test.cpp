@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using namespace testing;  // NOLINT: the frame of these tests
+using namespace rank_test;  // NOLINT: the frame of these tests
 
 const std::vector<std::vector<Shape>> kSameSizes{
     {{12, 5}, {60}, {5, 12}, {3, 4, 5}, {12, 5, 1}, {1, 60}, {2, 1, 30}, {2, 2, 3, 5}, {6, 10}},
@@ -24,7 +24,7 @@ const std::vector<std::vector<Shape>> kSameSizes{
     {{0, 4}, {0}, {4, 0}, {2, 0, 3}}};
 
 TEST(DistReshape, HasTheElementsOfOneTensor) {
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
       for (const std::vector<Shape>& shapes : kSameSizes) {
         const Tensor whole = counting(shapes[0]);

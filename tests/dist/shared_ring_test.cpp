@@ -94,7 +94,7 @@ TEST_F(SharedRingTest, IsOneOfTwoThreads) {
 
 /// As many bytes of another shape would land in the wrong places.
 TEST(SharedExchange, RefusesTensorsOfAnotherShape) {
-  test::run_socket_ranks(2, [](const std::shared_ptr<Communicator>& comm) {
+  rank_test::run_socket_ranks(2, [](const std::shared_ptr<Communicator>& comm) {
     const Shape shape = comm->rank() == 0 ? Shape{2, 6} : Shape{3, 4};
     const std::vector<Patch> sends{{1, zeros(shape, DType::kFloat32)}};
     const std::vector<Patch> receives{{0, zeros(shape, DType::kFloat32)}};

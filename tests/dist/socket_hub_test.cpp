@@ -14,14 +14,14 @@
 namespace cuop::dist {
 namespace {
 
-using test::comes_true;
+using rank_test::comes_true;
 using testing::HasSubstr;
 
 constexpr int64_t kLong = 32'000'000;
 
 /// Ranks 0 and 1 in one process.
 struct Hubs {
-  explicit Hubs(test::LinkPair pair = test::connected_pair())
+  explicit Hubs(rank_test::LinkPair pair = rank_test::connected_pair())
       : a(0, links(1, std::move(pair.a)), {"here", "here"}),
         b(1, links(0, std::move(pair.b)), {"here", "here"}) {}
   static std::vector<Socket> links(size_t peer, Socket link) {
@@ -151,7 +151,7 @@ TEST(SocketHub, LongAndShortMessagesOfOneKeyKeepTheirOrder) {
 
 /// What docs/security.md says is not protected.
 TEST(SocketHub, FramesAreSentAsTheyAre) {
-  test::LinkPair pair = test::connected_pair();
+  rank_test::LinkPair pair = rank_test::connected_pair();
   SocketHub hub(0, Hubs::links(1, std::move(pair.b)), {"here", "here"});
   const std::string text = "to be read by whoever is on the way";
   const auto bytes = static_cast<int64_t>(text.size());
@@ -188,7 +188,7 @@ TEST(SocketHub, WhatNoRankSendsEndsTheConnection) {
       {header(FrameKind::kEager, 8, kTagLimit), "tag 131072"},
   };
   for (const Case& each : cases) {
-    test::LinkPair pair = test::connected_pair();
+    rank_test::LinkPair pair = rank_test::connected_pair();
     SocketHub hub(1, Hubs::links(0, std::move(pair.b)), {"here", "here"});
     pair.a.write_all(&each.header, sizeof(each.header), steady_seconds() + 5.0);
     char byte = 0;
@@ -220,7 +220,7 @@ TEST(SocketHub, AFloodEndsTheConnection) {
       {{kFrameMark, FrameKind::kNotice, 0, 0, 0, 0, 1, -1}, "nobody reads"},
   };
   for (const Case& each : cases) {
-    test::LinkPair pair = test::connected_pair();
+    rank_test::LinkPair pair = rank_test::connected_pair();
     SocketHub hub(1, Hubs::links(0, std::move(pair.b)), {"here", "here"});
     std::string frame(sizeof(FrameHeader) + static_cast<size_t>(payload_of(each.header)), 'x');
     std::memcpy(frame.data(), &each.header, sizeof(FrameHeader));

@@ -10,7 +10,7 @@
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 
-namespace cuop::dist::test {
+namespace cuop::dist::rank_test {
 
 ReservedPorts::ReservedPorts() {
   // Below 32768, where the system takes ports for connections that ask for none.
@@ -73,4 +73,4 @@ LinkPair connected_pair() {
   return pair;
 }
 
-}  // namespace cuop::dist::test
+}  // namespace cuop::dist::rank_test

@@ -10,7 +10,7 @@
 #include "cuop/dist/comm/socket.h"
 #include "cuop/dist/comm/socket_link.h"
 
-namespace cuop::dist::test {
+namespace cuop::dist::rank_test {
 
 inline const std::string kSecret = "known to the ranks of these tests alone";
 
@@ -58,4 +58,4 @@ struct LinkPair {
 };
 LinkPair connected_pair();
 
-}  // namespace cuop::dist::test
+}  // namespace cuop::dist::rank_test

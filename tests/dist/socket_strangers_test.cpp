@@ -18,10 +18,10 @@
 namespace cuop::dist {
 namespace {
 
-using test::connect_to;
-using test::pause;
-using test::rank_at;
-using test::ReservedPorts;
+using rank_test::connect_to;
+using rank_test::pause;
+using rank_test::rank_at;
+using rank_test::ReservedPorts;
 using testing::AllOf;
 using testing::HasSubstr;
 
@@ -40,7 +40,7 @@ class Impatience : NonCopyable {
 };
 
 /// Longer than what any of these tests may take: no deadline ends what is to end by itself.
-constexpr double kLong = 60.0;
+constexpr double kLongWait = 60.0;
 
 /// One rank that runs beside the test; what became of it.
 class Rank {
@@ -77,7 +77,7 @@ class Rank {
 
 Socket connect_when_there(int port, const std::string& address = "127.0.0.1") {
   Socket socket;
-  test::comes_true([&] { return (socket = connect_to(port, address)).is_open(); });
+  rank_test::comes_true([&] { return (socket = connect_to(port, address)).is_open(); });
   return socket;
 }
 
@@ -107,11 +107,11 @@ double seconds_to_the_end(Socket& socket) {
 TEST(SocketStrangers, SilentOnesDelayNobody) {
   const ReservedPorts ports;
   const int port = ports.first();
-  Rank root(rank_at(port, 0, 3, 2 * kLong));
+  Rank root(rank_at(port, 0, 3, 2 * kLongWait));
   std::vector<Socket> strangers;
   for (int i = 0; i < 40; ++i) strangers.push_back(connect_when_there(port + 1));
   const double start = steady_seconds();
-  Rank one(rank_at(port, 1, 3, kLong)), two(rank_at(port, 2, 3, kLong));
+  Rank one(rank_at(port, 1, 3, kLongWait)), two(rank_at(port, 2, 3, kLongWait));
   EXPECT_EQ(root.join(), "");
   EXPECT_EQ(one.join(), "");
   EXPECT_EQ(two.join(), "");
@@ -135,7 +135,7 @@ TEST(SocketStrangers, ABusyRankIsNotLeft) {
 TEST(SocketStrangers, AreSentAwayWithinASecondAllAtOnce) {
   const ReservedPorts ports;
   const int port = ports.first();
-  Rank root(rank_at(port, 0, 2, 2 * kLong));
+  Rank root(rank_at(port, 0, 2, 2 * kLongWait));
   std::vector<Socket> strangers;
   for (int i = 0; i < 20; ++i) strangers.push_back(connect_when_there(port + 1));
   const double start = steady_seconds();
@@ -190,7 +190,7 @@ TEST(SocketStrangers, OnThePortsOfRank0AreRecognised) {
     }
   });
   {
-    Rank root(rank_at(port, 0, 2, kLong)), one(rank_at(port, 1, 2, kLong));
+    Rank root(rank_at(port, 0, 2, kLongWait)), one(rank_at(port, 1, 2, kLongWait));
     EXPECT_EQ(root.join(), "");
     EXPECT_EQ(one.join(), "");
     EXPECT_LT(one.seconds(), 10.0);
@@ -205,10 +205,10 @@ TEST(SocketStrangers, ARelayIsNotLetIn) {
   const ReservedPorts ports;
   const int port = ports.first();
   const Impatience at_the_end;
-  Rank root(rank_at(port, 0, 2, kLong));
+  Rank root(rank_at(port, 0, 2, kLongWait));
   Socket to_root = connect_when_there(port + 1);
   Socket relay = listen_at("127.0.0.1", port + 2);
-  const Job job = make_job(test::kSecret, identity(port, 2), 2);
+  const Job job = make_job(rank_test::kSecret, identity(port, 2), 2);
   const std::string challenge = read_exactly(to_root, kChallengeBytes);
   // A visitor of the relay, as rank 1 would answer there.
   write(to_root, make_greeting(job, challenge, {0, port + 2}, {1, 1234, "node"}));
@@ -227,8 +227,8 @@ TEST(SocketStrangers, ReplayedWordsAreNotBelieved) {
   const ReservedPorts ports;
   const int port = ports.first();
   const Impatience at_the_end;
-  Rank root(rank_at(port, 0, 3, kLong));
-  const Job job = make_job(test::kSecret, identity(port, 3), 3);
+  Rank root(rank_at(port, 0, 3, kLongWait));
+  const Job job = make_job(rank_test::kSecret, identity(port, 3), 3);
   Socket first = connect_when_there(port + 1);
   const std::string challenge = read_exactly(first, kChallengeBytes);
   const std::string greeting = make_greeting(job, challenge, {0, port + 1}, {1, 1234, "node"});
@@ -302,9 +302,9 @@ TEST(SocketStrangers, NobodyListensOnceAllHaveMet) {
 TEST(SocketStrangers, OtherRanksListenWhereTheyReachRank0) {
   const ReservedPorts ports;
   const int port = ports.first();
-  SocketRank root_rank = rank_at(port, 0, 3, kLong), visitor = rank_at(port, 1, 3, kLong);
+  SocketRank root_rank = rank_at(port, 0, 3, kLongWait), visitor = rank_at(port, 1, 3, kLongWait);
   root_rank.address = visitor.address = "127.0.0.3";
-  const Job job = make_job(test::kSecret, cat("127.0.0.3:", port, ":3"), 3);
+  const Job job = make_job(rank_test::kSecret, cat("127.0.0.3:", port, ":3"), 3);
   const Impatience at_the_end;
   Rank root(root_rank);
   Rank one(visitor);
@@ -327,7 +327,7 @@ TEST(SocketStrangers, OtherRanksListenWhereTheyReachRank0) {
 TEST(SocketStrangers, ARankThatListensNowhereIsNamed) {
   const ReservedPorts ports;
   const int port = ports.first();
-  const Job job = make_job(test::kSecret, identity(port, 3), 3);
+  const Job job = make_job(rank_test::kSecret, identity(port, 3), 3);
   Rank root(rank_at(port, 0, 3)), two(rank_at(port, 2, 3));
   // As rank 1, whom rank 2 would have to visit.
   Socket link = connect_when_there(port + 1);
@@ -409,8 +409,8 @@ TEST(SocketSignals, TheUserEndsTheMeetingWithinASecond) {
     }
   };
   std::vector<std::thread> threads;
-  for (const SocketRank& rank : {rank_at(port, 0, 3, kLong), rank_at(port, 1, 3, kLong),
-                                 rank_at(others.first(), 1, 2, kLong)}) {
+  for (const SocketRank& rank : {rank_at(port, 0, 3, kLongWait), rank_at(port, 1, 3, kLongWait),
+                                 rank_at(others.first(), 1, 2, kLongWait)}) {
     threads.emplace_back(meet, rank);
   }
   pause(0.3);

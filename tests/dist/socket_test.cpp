@@ -18,11 +18,11 @@ namespace cuop::dist {
 
 namespace {
 
-using test::rank_at;
-using test::ReservedPorts;
-using test::run_socket_ranks;
+using rank_test::rank_at;
+using rank_test::ReservedPorts;
+using rank_test::run_socket_ranks;
 
-[[maybe_unused]] const bool kIsRegistered = [] {
+[[maybe_unused]] const bool kAreSocketsRegistered = [] {
   constexpr int kRanks[] = {1, 2, 3, 4, 7};
   const auto run = [](int ranks, const std::function<void(conformance::Rank)>& body) {
     run_socket_ranks(ranks, body);

@@ -10,7 +10,7 @@
 #include "cuop/ops/fft/fft.h"
 #include "tests/dist/algo_test.h"
 
-namespace cuop::dist::testing {
+namespace cuop::dist::rank_test {
 
 inline constexpr FftKind kKinds[] = {FftKind::kFft, FftKind::kIfft, FftKind::kRfft,
                                      FftKind::kIrfft};
@@ -95,4 +95,4 @@ inline std::vector<int64_t> lengths_between(int64_t first, int64_t last) {
   return lengths;
 }
 
-}  // namespace cuop::dist::testing
+}  // namespace cuop::dist::rank_test

@@ -9,7 +9,7 @@
 namespace cuop::dist {
 namespace {
 
-using testing::cluster;
+using rank_test::cluster;
 using ::testing::HasSubstr;
 
 SweepProblem problem(const Shape& shape, const Sharding& lying) {
@@ -21,7 +21,7 @@ SweepProblem problem(const Shape& shape, const Sharding& lying) {
   return made;
 }
 
-Sharding rows(int ranks) { return split_over_ranks(ranks, 2, 0); }
+Sharding grid_rows(int ranks) { return split_over_ranks(ranks, 2, 0); }
 Sharding columns(int ranks) { return split_over_ranks(ranks, 2, 1); }
 
 TEST(StencilPlan, CutsTheLongSide) {
@@ -31,7 +31,7 @@ TEST(StencilPlan, CutsTheLongSide) {
   EXPECT_EQ(wide.outputs[0].sharding, columns(8));
   const Plan tall = plan_sweeps(problem({1 << 22, 300}, root), cluster());
   EXPECT_EQ(tall.strategy, "row") << tall.explain();
-  EXPECT_EQ(tall.outputs[0].sharding, rows(8));
+  EXPECT_EQ(tall.outputs[0].sharding, grid_rows(8));
   EXPECT_LT(plan_sweeps(problem({300, 1 << 22}, root), cluster(), "column").bytes(),
             plan_sweeps(problem({300, 1 << 22}, root), cluster(), "row").bytes());
 }
@@ -49,7 +49,7 @@ TEST(StencilPlan, ManyRanksShareASquareInBlocks) {
 
 TEST(StencilPlan, WhatLiesInBlocksStays) {
   for (const Sharding& lying :
-       {rows(4), columns(4),
+       {grid_rows(4), columns(4),
         Sharding(Mesh({2, 2}, {"x", "y"}), P(Spec::Axes{"x"}, Spec::Axes{"y"})),
         columns(4).with_blocks(1, {2000, 1000, 0, 1096})}) {
     SweepProblem few = problem({4096, 4096}, lying);
@@ -74,8 +74,8 @@ TEST(StencilPlan, AForcedCutUsesAllRanksWhereItCan) {
   EXPECT_EQ(plan_sweeps(problem(shape, three), cluster(), "block_2d").outputs[0].sharding,
             columns(3));
   // Unasked nobody is left idle, and no cut is weighed twice.
-  EXPECT_EQ(plan_sweeps(problem(shape, rows(2)), cluster()).candidates.size(), 2u * 5u);
-  EXPECT_EQ(plan_sweeps(problem(shape, rows(1)), cluster()).candidates.size(), 5u);
+  EXPECT_EQ(plan_sweeps(problem(shape, grid_rows(2)), cluster()).candidates.size(), 2u * 5u);
+  EXPECT_EQ(plan_sweeps(problem(shape, grid_rows(1)), cluster()).candidates.size(), 5u);
   for (const Candidate& each : plan_sweeps(problem(shape, root), cluster()).candidates) {
     EXPECT_EQ(each.detail.find("3x2"), std::string::npos) << each.detail;
   }
@@ -103,7 +103,7 @@ TEST(StencilPlan, LongHalosAreOverlapped) {
     Machine machine = cluster();
     machine.latency = 2e-5;
     machine.link_bandwidth = link_bandwidth;
-    SweepProblem sweeps = problem(shape, rows(4));
+    SweepProblem sweeps = problem(shape, grid_rows(4));
     sweeps.iterations = iterations;
     return plan_sweeps(sweeps, machine, strategy);
   };
@@ -114,7 +114,7 @@ TEST(StencilPlan, LongHalosAreOverlapped) {
   EXPECT_EQ(planned(1e10, "block_2d", 100).setting("overlap"), 1);
   EXPECT_EQ(planned(4e11, "block_2d", 100).setting("overlap"), 0);
   EXPECT_EQ(planned(1e10, "row", 0).setting("overlap"), 0);
-  SweepProblem thin = problem({8, 1 << 20}, rows(4));  // all of it needs the halo
+  SweepProblem thin = problem({8, 1 << 20}, grid_rows(4));  // all of it needs the halo
   Machine slow = cluster();
   slow.link_bandwidth = 1e8;
   EXPECT_EQ(plan_sweeps(thin, slow, "row").setting("overlap"), 0);

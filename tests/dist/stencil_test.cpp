@@ -15,9 +15,9 @@ namespace cuop::dist {
 namespace {
 
 using ::testing::HasSubstr;
-using namespace testing;  // NOLINT: the frame of these tests
+using namespace rank_test;  // NOLINT: the frame of these tests
 
-constexpr Boundary kBoundaries[] = {Boundary::kZero, Boundary::kPeriodic};
+constexpr Boundary kStencilBoundaries[] = {Boundary::kZero, Boundary::kPeriodic};
 
 TEST(HaloNeeds, WrapAroundSeveralTimesOrStopAtTheEdge) {
   HaloGrid grid{Sharding(Mesh::line(2), split_dim(2, 0)).owner_boxes({3, 4}), {3, 4}, 2, 5, false};
@@ -38,13 +38,13 @@ TEST(HaloNeeds, WrapAroundSeveralTimesOrStopAtTheEdge) {
 }
 
 TEST(DistStencil, EqualsTheWholeGridBitForBit) {
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
       for (const Shape& shape : {Shape{1, 1}, Shape{3, 5}, Shape{13, 8}, Shape{6, 0}}) {
         for (const Shape& kernel_shape : {Shape{3, 3}, Shape{7, 1}, Shape{1, 5}, Shape{9, 3}}) {
           const Tensor grid = noise(shape);
           const Tensor kernel = noise(kernel_shape, DType::kFloat64, 2);
-          for (const Boundary boundary : kBoundaries) {
+          for (const Boundary boundary : kStencilBoundaries) {
             for (const int64_t iterations : {0, 1, 5}) {
               const Tensor expected = cuop::stencil2d(grid, kernel, boundary, iterations);
               for (const char* strategy : {"", "root", "row"}) {
@@ -64,18 +64,15 @@ TEST(DistStencil, EqualsTheWholeGridBitForBit) {
 }
 
 TEST(DistStencil, FetchesADeepHaloOnceForSeveralSweeps) {
-  // A slow wire makes deep halos worth their extra rows.
-  Machine slow_wire;
-  slow_wire.latency = 1.0;
   run_ranks(3, [&](const CommunicatorPtr& comm) {
     const Tensor grid = noise({30, 7});
     const Tensor kernel = noise({3, 3}, DType::kFloat64, 2);
     const Sharding rows(Mesh::line(3), split_dim(2, 0));
     const Sharding whole = Sharding::replicated(Mesh::line(3));
-    for (const Boundary boundary : kBoundaries) {
+    for (const Boundary boundary : kStencilBoundaries) {
       const DistTensor result =
           stencil_2d(laid_out(comm, grid, rows), laid_out(comm, kernel, whole), boundary, 11,
-                     {.strategy = "row", .machine = slow_wire});
+                     {.strategy = "row", .machine = slow_wire()});
       EXPECT_EQ(last_report().plan.setting("depth"), 8);
       EXPECT_EQ(result.sharding(), rows);
       expect_close(gather_all(result), cuop::stencil2d(grid, kernel, boundary, 11), 0, "deep");
@@ -97,7 +94,7 @@ TEST(DistJacobi, ThePlanCountsEverySweep) {
 }
 
 TEST(DistJacobi, SweepsAndStopsAlikeOnAnyNumberOfRanks) {
-  for (const Boundary boundary : kBoundaries) {
+  for (const Boundary boundary : kStencilBoundaries) {
     const Tensor rhs = noise({9, 6}, DType::kFloat64, 3);
     const Tensor start = noise({9, 6});
     JacobiOptions options;
@@ -106,7 +103,7 @@ TEST(DistJacobi, SweepsAndStopsAlikeOnAnyNumberOfRanks) {
     options.tolerance = 0.05;
     options.dx = 0.5;
     const JacobiResult expected = cuop::jacobi2d(start, rhs, options);
-    for (const int ranks : kRanks) {
+    for (const int ranks : rank_counts()) {
       run_ranks(ranks, [&](const CommunicatorPtr& comm) {
         for (const char* strategy : {"", "root", "row"}) {
           SolveInfo info;
@@ -123,9 +120,7 @@ TEST(DistJacobi, SweepsAndStopsAlikeOnAnyNumberOfRanks) {
 }
 
 TEST(DistJacobi, SeveralSweepsAHaloStopAtTheSameOne) {
-  Machine slow_wire;  // which makes deep halos, and few looks at the norms, worth their extra rows
-  slow_wire.latency = 1.0;
-  for (const Boundary boundary : kBoundaries) {
+  for (const Boundary boundary : kStencilBoundaries) {
     const Tensor rhs = noise({31, 7}, DType::kFloat64, 3), start = noise({31, 7});
     // Converged in the middle of a halo's sweeps, at its last one, at none; and not looked at.
     for (const double tolerance : {0.9, 0.4, 0.25, 1e-9, 0.0}) {
@@ -138,7 +133,7 @@ TEST(DistJacobi, SeveralSweepsAHaloStopAtTheSameOne) {
               SolveInfo info;
               const Tensor u =
                   jacobi_2d_from_root(comm, on_root(comm, start), on_root(comm, rhs), options,
-                                      &info, {.strategy = strategy, .machine = slow_wire});
+                                      &info, {.strategy = strategy, .machine = slow_wire()});
               const std::string what = cat(strategy, ' ', ranks, " ranks, tolerance ", tolerance);
               if (iterations == 21 && tolerance > 0) {
                 EXPECT_GT(last_report().plan.setting("depth"), 1) << what;
@@ -156,8 +151,7 @@ TEST(DistJacobi, SeveralSweepsAHaloStopAtTheSameOne) {
 }
 
 TEST(DistJacobi, AnySweepMayBeTheLast) {
-  Machine slow_wire;  // batches of 32 sweeps, of which GPUs begin the next before one is looked at
-  slow_wire.latency = 1.0;
+  // In batches of 32 sweeps, of which GPUs begin the next before one is looked at.
   const Tensor rhs = noise({19, 5}, DType::kFloat64, 3), start = noise({19, 5});
   const Sharding rows(Mesh::line(3), split_dim(2, 0));
   run_ranks(3, [&](const CommunicatorPtr& comm) {
@@ -169,7 +163,7 @@ TEST(DistJacobi, AnySweepMayBeTheLast) {
       options = {0.5, Boundary::kZero, 80, std::nextafter(expected.update_norm, 1e9)};
       SolveInfo info;
       const DistTensor result =
-          jacobi_2d(u, f, options, &info, {.strategy = "row", .machine = slow_wire});
+          jacobi_2d(u, f, options, &info, {.strategy = "row", .machine = slow_wire()});
       EXPECT_EQ(last_report().plan.setting("depth"), 32);
       EXPECT_EQ(info.sweeps, last);
       EXPECT_NEAR(info.update_norm, expected.update_norm, 1e-13 * expected.update_norm);
@@ -179,10 +173,10 @@ TEST(DistJacobi, AnySweepMayBeTheLast) {
 }
 
 TEST(DistPoisson, InvertsTheLaplacian) {
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
       for (const Shape& shape : {Shape{1, 1}, Shape{4, 7}, Shape{12, 12}, Shape{2, 1}}) {
-        for (const Boundary boundary : kBoundaries) {
+        for (const Boundary boundary : kStencilBoundaries) {
           const Tensor u = noise(shape);
           const Tensor laplacian =
               from_values<double>({3, 3}, std::span<const double>(kLaplacian5pt));

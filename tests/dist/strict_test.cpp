@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using namespace testing;  // NOLINT: the frame of these tests
+using namespace rank_test;  // NOLINT: the frame of these tests
 
 TEST(DistStrict, HoldsForItsThreadAndItsTime) {
   EXPECT_FALSE(is_strict());

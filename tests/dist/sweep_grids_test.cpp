@@ -16,17 +16,10 @@
 namespace cuop::dist {
 namespace {
 
-using namespace testing;  // NOLINT: the frame of these tests
+using namespace rank_test;  // NOLINT: the frame of these tests
 
 constexpr Boundary kBoundaries[] = {Boundary::kZero, Boundary::kPeriodic};
 constexpr const char* kStrategies[] = {"row", "column", "block_2d"};
-
-/// On which deep halos are worth the cells that are computed twice.
-Machine slow_wire() {
-  Machine machine;
-  machine.latency = 1.0;
-  return machine;
-}
 
 /// Norms of GPUs depend on how many sweeps a pass makes.
 void expect_same_norm(double given, double expected, const std::string& what) {
@@ -45,7 +38,7 @@ TEST(SweepGrids, StencilsOfAnyCutHaveTheBitsOfOneRank) {
         for (const int64_t iterations : {1, 11}) {  // of 11 the halo is fetched twice: 8 and 3
           if (is_slow() && (iterations == 1 || kernel_shape[0] == 9)) continue;
           const Tensor expected = cuop::stencil2d(grid, kernel, boundary, iterations);
-          for (const int ranks : kRanks) {
+          for (const int ranks : rank_counts()) {
             run_ranks(ranks, [&](const CommunicatorPtr& comm) {
               for (const char* strategy : kStrategies) {
                 const Tensor result = stencil_2d_from_root(
@@ -144,7 +137,7 @@ TEST(SweepGrids, JacobiStopsAtTheSameSweepOfAnyCut) {
         if (is_slow() && tolerance == 1e-9) continue;
         const JacobiOptions options{0.5, boundary, 21, tolerance};
         const JacobiResult expected = cuop::jacobi2d(start, rhs, options);
-        for (const int ranks : kRanks) {
+        for (const int ranks : rank_counts()) {
           run_ranks(ranks, [&](const CommunicatorPtr& comm) {
             double residual = -1.0;
             for (const char* strategy : kStrategies) {
@@ -167,36 +160,6 @@ TEST(SweepGrids, JacobiStopsAtTheSameSweepOfAnyCut) {
     }
   }
 }
-
-#ifndef CUOP_RANKS_ON_GPUS  // whose norms depend on how many sweeps a pass makes
-TEST(SweepGrids, ATolerancePreciselyAtANormDecidesAsOnOneRank) {
-  const Tensor rhs = noise({23, 37}, DType::kFloat64, 3), start = noise({23, 37});
-  for (const int64_t sweep : {1, 5, 8, 13}) {
-    JacobiOptions options{0.5, Boundary::kZero, sweep, 0.0};
-    const double norm = cuop::jacobi2d(start, rhs, options).update_norm;
-    for (const double tolerance : {norm, std::nextafter(norm, 1e9), norm * (1.0 + 1e-12)}) {
-      options = {0.5, Boundary::kZero, 30, tolerance};
-      const JacobiResult expected = cuop::jacobi2d(start, rhs, options);
-      EXPECT_EQ(expected.sweeps, tolerance > norm ? sweep : sweep + 1);
-      for (const int ranks : {3, 4}) {
-        run_ranks(ranks, [&](const CommunicatorPtr& comm) {
-          for (const char* strategy : kStrategies) {
-            SolveInfo info;
-            const Tensor u =
-                jacobi_2d_from_root(comm, on_root(comm, start), on_root(comm, rhs), options, &info,
-                                    {.strategy = strategy, .machine = slow_wire()});
-            const std::string what = cat(strategy, ' ', ranks, " ranks, sweep ", sweep);
-            EXPECT_EQ(info.sweeps, expected.sweeps) << what;
-            EXPECT_EQ(info.update_norm, expected.update_norm) << what;
-            expect_rooted(comm, u, expected.u, 0, what);
-          }
-        });
-      }
-    }
-  }
-}
-
-#endif
 
 TEST(NormLook, AddsInTheOrderOfRowsWhoeverHasThem) {
   // 1e16 + 1 is 1e16 again, so a hundred rows of 1 count only where they come before the first row.
@@ -306,13 +269,6 @@ TEST(SweepGrids, AGridWithoutCellsHasNoNorms) {
   }
 }
 
-/// Each rank on a GPU of its own, where there are as many.
-void take_own_device([[maybe_unused]] int rank) {
-#ifdef CUOP_RANKS_ON_GPUS
-  backend::set_current_device({DeviceType::kCuda, rank % backend::device_count(DeviceType::kCuda)});
-#endif
-}
-
 TEST(SweepGrids, RanksJoinedBySocketsSweepAlike) {
   Machine slow;  // so slow that long halos are worth two launches more
   slow.link_bandwidth = 1e4;
@@ -324,7 +280,7 @@ TEST(SweepGrids, RanksJoinedBySocketsSweepAlike) {
   const JacobiOptions options{0.5, Boundary::kZero, 40, 0.4};
   const JacobiResult solved = cuop::jacobi2d(start, rhs, options);
   for (const int ranks : {2, 3}) {
-    test::run_socket_ranks(ranks, [&](const CommunicatorPtr& comm) {
+    rank_test::run_socket_ranks(ranks, [&](const CommunicatorPtr& comm) {
       take_own_device(comm->rank());
       const Sharding rows(Mesh::line(ranks), split_dim(2, 0));
       const auto laid = [&](const Tensor& whole, const Sharding& sharding) {

@@ -13,7 +13,7 @@
 namespace cuop::dist {
 namespace {
 
-using namespace testing;  // NOLINT: the frame of these tests
+using namespace rank_test;  // NOLINT: the frame of these tests
 
 TEST(SweptBlock, ComputesWhatNeedsNoHaloWhileThatIsOnItsWay) {
   // Of 10 rows each; a sweep moves all by two rows.
@@ -135,7 +135,7 @@ TEST(SweptBlock, OverlappedBlocksOfAnyGridHaveTheBitsOfOneRank) {
   for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
     const Tensor grid = noise({53, 67}, dtype);
     for (const int64_t reach : {1, 2, 3}) {
-      if (!home().is_cpu() && dtype == DType::kFloat64 && reach > 1) continue;  // simulated: slow
+      if (is_slow() && dtype == DType::kFloat64 && reach > 1) continue;
       const Tensor kernel = noise({2 * reach + 1, 2 * reach + 1}, dtype, 2);
       for (const Boundary boundary : {Boundary::kZero, Boundary::kPeriodic}) {
         const int64_t depth = reach == 1 ? 4 : 2;

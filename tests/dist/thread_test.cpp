@@ -24,7 +24,7 @@ namespace cuop::dist {
 
 namespace {
 
-[[maybe_unused]] const bool kIsRegistered = [] {
+[[maybe_unused]] const bool kAreThreadsRegistered = [] {
   constexpr int kRanks[] = {1, 2, 3, 4, 7};
   conformance::register_suite(
       "thread", kRanks,
@@ -173,11 +173,11 @@ TEST(RunRanks, Nests) {
   EXPECT_EQ(leaves, 4);
 }
 
-std::atomic<bool> has_interrupted = false;
+std::atomic<bool> is_interrupted = false;
 
 /// Interrupted while one rank waits for another, one computes, and one does neither.
 TEST(RunRanks, AnInterruptEndsWaitsAndComputationsAndLeavesTheRestToItself) {
-  set_interrupt_check([] { return has_interrupted.load(); });
+  set_interrupt_check([] { return is_interrupted.load(); });
   struct Shared {
     std::atomic<bool> may_end = false;
     std::atomic<int> started = 0, woken = 0, ended = 0;
@@ -187,7 +187,7 @@ TEST(RunRanks, AnInterruptEndsWaitsAndComputationsAndLeavesTheRestToItself) {
     const auto count = [shared] { ++shared->ended; };
     ++shared->started;
     while (shared->started < 3) std::this_thread::yield();
-    if (comm->rank() == 2) has_interrupted = true;
+    if (comm->rank() == 2) is_interrupted = true;
     try {
       if (comm->rank() == 0) comm->recv(nullptr, 0, 1, 0);
       while (comm->rank() == 1) check_interrupt();
@@ -208,7 +208,7 @@ TEST(RunRanks, AnInterruptEndsWaitsAndComputationsAndLeavesTheRestToItself) {
   EXPECT_EQ(shared->woken, 2);
   shared->may_end = true;
   while (shared->ended < 3) std::this_thread::yield();
-  has_interrupted = false;
+  is_interrupted = false;
   set_interrupt_check(nullptr);
 }
 

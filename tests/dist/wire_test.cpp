@@ -21,7 +21,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using namespace testing;  // NOLINT: the frame of these tests
+using namespace rank_test;  // NOLINT: the frame of these tests
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -180,7 +180,7 @@ double tolerance_of(const Wire& wire) {
 }
 
 TEST(Wires, BringAnyShardingToAnyOther) {
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
       for (const Shape& shape : {Shape{0, 3}, Shape{1, 5}, Shape{6, 7}}) {
         const Tensor whole = thinned(shape, 0.6, DType::kFloat32);
@@ -225,7 +225,7 @@ TEST(Wires, SendFewerBytes) {
   });
 }
 
-struct Sizes {
+struct ProductSizes {
   int64_t m, k, n;
 };
 
@@ -236,7 +236,7 @@ double norm_of(const Tensor& x) {
 }
 
 TEST(Wires, MultiplyMatricesWithinTheirBound) {
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
       for (const double scale : {1.0, 1e18, 1e-30}) {
         const Tensor a = multiply(noise({33, 20}, DType::kFloat32), scale);
@@ -268,10 +268,11 @@ Machine with_matrix_units() {
 }
 
 TEST(Wires, MultiplyNarrowBlocksWhereThoseAreFaster) {
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
       for (const double scale : {1.0, 1e18, 1e-30}) {
-        for (const Sizes& s : {Sizes{33, 20, 41}, {1, 1, 1}, {1, 60, 5}, {0, 3, 2}, {6, 0, 7}}) {
+        for (const ProductSizes& s :
+             {ProductSizes{33, 20, 41}, {1, 1, 1}, {1, 60, 5}, {0, 3, 2}, {6, 0, 7}}) {
           const Tensor a = multiply(noise({s.m, s.k}, DType::kFloat32), scale);
           const Tensor b = multiply(noise({s.k, s.n}, DType::kFloat32, 2), 1.0 / scale);
           const Tensor expected = cuop::matmul(cast(a, DType::kFloat64), cast(b, DType::kFloat64));

@@ -17,7 +17,7 @@
 namespace cuop::executor {
 namespace {
 
-using namespace dist::testing;      // NOLINT: the frame of these tests
+using namespace dist::rank_test;    // NOLINT: the frame of these tests
 using namespace executor::testing;  // NOLINT
 using dist::CommunicatorPtr;
 using dist::run_ranks;
@@ -32,7 +32,7 @@ CallPlan smallest_plan(const CommunicatorPtr& comm, const dist::FftBatch& batch,
 TEST(LineSteps, RealLinesOfAnyLengthMoveHalfTheBytes) {
   run_ranks(1, [](const CommunicatorPtr& comm) {
     int64_t lines = 0;
-    for (int64_t n = 4; n < 280; ++n) {
+    for (int64_t n = 4; n < 280; n += case_step()) {
       const Tensor x = host_noise({n});
       const auto spectrum = [&](dist::FftKind kind, int64_t bytes) {
         const TiledOptions options = within(bytes);
@@ -48,7 +48,7 @@ TEST(LineSteps, RealLinesOfAnyLengthMoveHalfTheBytes) {
       EXPECT_EQ(report.passes, 2) << n;
       EXPECT_LE(report.peak, plan.smallest);
     }
-    EXPECT_GT(lines, 130);  // others go by a chirp
+    EXPECT_GT(lines, 130 / case_step());  // others go by a chirp
     const auto moved = [&](dist::FftKind kind) {
       int64_t bytes = 0;
       const Header line{{1 << 20},
@@ -66,7 +66,7 @@ TEST(LineSteps, RealLinesOfAnyLengthMoveHalfTheBytes) {
 
 TEST(LineSteps, RealLinesOverRanks) {
   const Tensor line = host_noise({2 * 3 * 5 * 31}), odd = host_noise({3 * 7 * 45}, DType::kFloat32);
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
       const auto given = [&](const Tensor& x) { return comm->rank() == 0 ? x : Tensor(); };
       const dist::FftKind kind = dist::FftKind::kRfft;
@@ -94,7 +94,7 @@ Tensor spectrum_of(int64_t count, DType dtype = DType::kComplex128) {
 TEST(LineSteps, LinesThatBecomeRealMoveHalfTheBytes) {
   run_ranks(1, [](const CommunicatorPtr& comm) {
     int64_t lines = 0;
-    for (int64_t n = 4; n < 260; ++n) {
+    for (int64_t n = 4; n < 260; n += case_step()) {
       const Tensor x = spectrum_of(n / 2 + 1);
       const dist::FftBatch batch{dist::FftKind::kIrfft, n, -1, FftNorm::kOrtho};
       const CallPlan plan = smallest_plan(comm, batch, dist::header_of(x));
@@ -106,7 +106,7 @@ TEST(LineSteps, LinesThatBecomeRealMoveHalfTheBytes) {
       EXPECT_EQ(options.report->passes, 2) << n;
       EXPECT_LE(options.report->peak, plan.smallest);
     }
-    EXPECT_GT(lines, 100);
+    EXPECT_GT(lines, 100 / case_step());
     const auto moved = [&](dist::FftKind kind, int64_t count) {
       int64_t bytes = 0;
       const CallPlan plan = fft_line_plan({kind, 1 << 20}, {{count}, DType::kComplex64},
@@ -122,7 +122,7 @@ TEST(LineSteps, LinesThatBecomeRealMoveHalfTheBytes) {
 
 TEST(LineSteps, LinesThatBecomeRealOverRanks) {
   const Tensor half = spectrum_of(3 * 5 * 31 + 1), single = spectrum_of(473, DType::kComplex64);
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
       const auto check = [&](const Tensor& x, std::optional<int64_t> n, double tolerance,
                              const char* what) {

@@ -26,7 +26,7 @@ namespace {
 
 using test::error_of;
 using ::testing::HasSubstr;
-using namespace dist::testing;  // NOLINT: the frame of these tests
+using namespace dist::rank_test;  // NOLINT: the frame of these tests
 using dist::CommunicatorPtr;
 using dist::run_ranks;
 

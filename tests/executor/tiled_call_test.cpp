@@ -23,13 +23,14 @@
 #include "tests/dist/algo_test.h"
 #include "tests/error_of.h"
 #include "tests/executor/tiled_test.h"
+#include "tests/sanitized.h"
 
 namespace cuop::executor {
 namespace {
 
 using test::error_of;
 using ::testing::HasSubstr;
-using namespace dist::testing;      // NOLINT: the frame of these tests
+using namespace dist::rank_test;    // NOLINT: the frame of these tests
 using namespace executor::testing;  // NOLINT
 using dist::CommunicatorPtr;
 using dist::run_ranks;
@@ -38,7 +39,7 @@ using dist::run_ranks;
 /// ranks.
 void expect_tiled(const TileOperation& operation, const std::vector<Tensor>& inputs,
                   const Tensor& expected, int64_t bytes, double tolerance) {
-  for (const int ranks : kRanks) {
+  for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
       std::vector<Tensor> given(inputs.size());
       if (comm->rank() == 0) given = inputs;
@@ -111,7 +112,7 @@ TEST(Tiled, SweepsHaveTheBitsOfWholeGrids) {
   for (const Boundary boundary : {Boundary::kZero, Boundary::kPeriodic}) {
     const Tensor swept = cuop::stencil2d(grid, kernel, boundary, 6);
     const JacobiResult solved = cuop::jacobi2d(grid, rhs, {0.5, boundary, 11, 0.0});
-    for (const int ranks : kRanks) {
+    for (const int ranks : rank_counts()) {
       run_ranks(ranks, [&](const CommunicatorPtr& comm) {
         const auto given = [&](const Tensor& x) { return comm->rank() == 0 ? x : Tensor(); };
         expect_rooted(comm,
@@ -248,7 +249,7 @@ TEST(Tiled, WhatOthersTakeMeanwhileIsLeftToThem) {
   std::mt19937 random(3);
   constexpr int64_t kSpare = 8 * kKiB;
   int64_t halvings = 0;
-  for (int i = 0; i < 1000; ++i) {
+  for (int i = 0; i < 1000; i += test::kCaseStep) {
     const RandomCall call = random_call(random);
     const auto most = std::uniform_int_distribution<int64_t>(2, 20)(random);
     const int64_t bytes = std::max(most * kKiB, 2 * call.smallest);
@@ -279,7 +280,7 @@ TEST(Tiled, WhatOthersTakeMeanwhileIsLeftToThem) {
       halvings += options.report->halvings;
     });
   }
-  EXPECT_GT(halvings, 20);
+  EXPECT_GT(halvings, 20 / test::kCaseStep);
 }
 
 TEST(Tiled, TellsHowFarItIs) {

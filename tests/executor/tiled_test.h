@@ -13,7 +13,7 @@ namespace cuop::executor::testing {
 inline constexpr int64_t kKiB = 1024;
 
 inline Tensor host_noise(const Shape& shape, DType dtype = DType::kFloat64, unsigned seed = 1) {
-  return to_device(dist::testing::noise(shape, dtype, seed), kCpu);
+  return to_device(dist::rank_test::noise(shape, dtype, seed), kCpu);
 }
 
 /// Within so many bytes a device, with a report.

@@ -23,6 +23,7 @@
 #include "cuop/core/interrupt.h"
 #include "cuop/core/sha256.h"
 #include "cuop/core/text.h"
+#include "tests/sanitized.h"
 #include "tests/temporary_folder.h"
 
 namespace {
@@ -351,11 +352,7 @@ TEST_F(DiskCacheTest, ManyProcessesMakeEachEntryOnce) {
 }
 
 TEST_F(DiskCacheTest, SurvivesProcessesThatAreKilled) {
-#ifdef __SANITIZE_THREAD__
-  constexpr int kTrials = 100;  // each fork copies the sanitizer's tables
-#else
-  constexpr int kTrials = 1000;
-#endif
+  constexpr int kTrials = 1000 / test::kCaseStep;  // each fork copies the sanitizer's tables
   std::mt19937 random(11);
   int found = 0;
   for (int trial = 0; trial < kTrials; ++trial) {

@@ -8,6 +8,8 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/jit/nvrtc.h"
@@ -19,6 +21,17 @@ using jit::CompileRequest;
 using jit::Nvrtc;
 
 inline constexpr const char* kArchitectures[] = {"sm_80", "sm_90a", "sm_100a"};
+
+/// Those to compile the next kernel for, from the `first` on: one in turn, as each takes a second,
+/// so that the kernels of a test are spread over all; every one where CUOP_TEST_ARCHITECTURES is
+/// "all".
+inline std::vector<const char*> next_architectures(size_t first = 0) {
+  const std::span<const char* const> all = std::span(kArchitectures).subspan(first);
+  const char* asked = std::getenv("CUOP_TEST_ARCHITECTURES");
+  if (asked != nullptr && std::string_view(asked) == "all") return {all.begin(), all.end()};
+  static size_t kernels = 0;
+  return {all[++kernels % all.size()]};
+}
 
 /// What the assembler says a kernel uses.
 struct Resources {
@@ -50,12 +63,12 @@ class KernelBudget : public ::testing::Test {
     if (!nvrtc.is_available()) GTEST_SKIP() << "needs NVRTC: " << nvrtc.reason();
   }
 
-  /// Compiles the kernel for every architecture from the `first`, once in a test. `frame` is in
+  /// Compiles the kernel for architectures from the `first` on, once in a test. `frame` is in
   /// bytes: divisions and exponentials of doubles are routines with one.
   void expect_within(const jit::TextKernel& kernel, int registers, int frame = 0,
                      size_t first = 0) {
     if (!seen_.insert(kernel.call).second) return;
-    for (const char* arch : std::span(kArchitectures).subspan(first)) {
+    for (const char* arch : next_architectures(first)) {
       const Resources used = resources_of(jit::kernel_request(kernel), arch);
       EXPECT_GT(used.registers, 0) << kernel.call << " for " << arch << "\n" << used.log;
       EXPECT_LE(used.registers, registers) << kernel.call << " for " << arch;

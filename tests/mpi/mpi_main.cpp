@@ -52,7 +52,7 @@ Cases with_name(const Cases& cases, std::string_view name) {
 
 int run(const std::shared_ptr<Communicator>& comm) {
   comm->set_timeout(30.0);  // a case that fails on one rank must not hold up the others for long
-  const conformance::Runner run_case = test::runner_on(comm);
+  const conformance::Runner run_case = rank_test::runner_on(comm);
   const auto run_long = [run_case](int64_t bytes, bool is_read) {
     return [=](int ranks, const std::function<void(conformance::Rank)>& body) {
       const LongFrom scope(bytes, is_read);
@@ -73,8 +73,8 @@ int run(const std::shared_ptr<Communicator>& comm) {
   conformance::register_suite("mpi_sent", ranks, run_long(LongFrom::kUsual, false),
                               joined({moved, given_up}));
   conformance::register_suite("mpi_chunked", ranks, run_long(64, false),
-                              Cases{test::withdrawn_receives()});
-  return test::run_same_tests(comm);
+                              Cases{rank_test::withdrawn_receives()});
+  return rank_test::run_same_tests(comm);
 }
 
 }  // namespace

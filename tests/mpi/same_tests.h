@@ -10,7 +10,7 @@
 
 #include "tests/conformance/communicator_suite.h"
 
-namespace cuop::dist::test {
+namespace cuop::dist::rank_test {
 
 /// Rank 0 prints as usual, the others only what went wrong.
 class FailurePrinter : public testing::EmptyTestEventListener {
@@ -54,4 +54,4 @@ inline int run_same_tests(conformance::Rank comm) {
   return static_cast<int>(failed);
 }
 
-}  // namespace cuop::dist::test
+}  // namespace cuop::dist::rank_test

@@ -11,7 +11,7 @@
 #include "tests/conformance/deadlines.h"
 #include "tests/error_of.h"
 
-namespace cuop::dist::test {
+namespace cuop::dist::rank_test {
 
 /// Announces a message to rank 1 and gives it up at once, for what it comes with does not fit.
 inline void give_up(conformance::Rank comm, const std::vector<char>& message) {
@@ -53,4 +53,4 @@ inline conformance::Case withdrawn_receives() {
   return {"withdrawn_receives_take_nothing", body};
 }
 
-}  // namespace cuop::dist::test
+}  // namespace cuop::dist::rank_test

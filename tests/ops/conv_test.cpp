@@ -19,6 +19,7 @@
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/view.h"
+#include "tests/sanitized.h"
 #include "tests/values.h"
 
 namespace cuop {
@@ -62,6 +63,7 @@ TEST(Conv, LongRowsAreComputedInPieces) {
   // Small whole numbers: no sum is rounded.
   const Tensor x = whole_pixels({2, 1, 20011}, 1), w = whole_pixels({5, 1, 6001}, 2);
   for (const int64_t stride : {1, 3}) {
+    if (test::kIsSanitized && stride == 1) continue;
     ConvOptions options{.stride = {stride}, .variant = ConvVariant::kGemm};
     const auto expected = values<float>(conv1d(x, w, nullptr, options));
     options.variant = ConvVariant::kDirect;

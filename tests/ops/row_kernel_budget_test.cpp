@@ -1,5 +1,5 @@
-// The kernels of softmax, normalisation, pooling and stencils, compiled for every architecture and
-// held to their budgets of registers. No GPU is needed for that.
+// The kernels of softmax, normalisation, pooling and stencils, compiled and held to their budgets
+// of registers. No GPU is needed for that.
 #include <gtest/gtest.h>
 
 #include "cuop/ops/norm/norm_kernels.h"

@@ -38,23 +38,24 @@ using Body = std::function<void(conformance::Rank)>;
 
 int run_suite(const std::shared_ptr<Communicator>& comm) {
   comm->set_timeout(60.0);  // a case that fails on one rank must not hold up the others for long
-  const conformance::Runner run_case = test::runner_on(comm);
+  const conformance::Runner run_case = rank_test::runner_on(comm);
   const std::array ranks{comm->size()};
   conformance::register_suite(
       "gpu", ranks,
       [run_case](int size, const Body& body) {
-        run_case(size, [&](conformance::Rank each) { body(test::on_gpu(each)); });
+        run_case(size, [&](conformance::Rank each) { body(rank_test::on_gpu(each)); });
       },
       conformance::all_cases());
   conformance::register_suite(
       "mapped", ranks,
       [run_case](int size, const Body& body) {
-        run_case(size, [&](conformance::Rank each) { test::mapped(body)(test::on_gpu(each)); });
+        run_case(size,
+                 [&](conformance::Rank each) { rank_test::mapped(body)(rank_test::on_gpu(each)); });
       },
       conformance::all_cases());
-  conformance::register_suite("fabric", ranks, run_case, test::fabric_cases());
-  conformance::register_suite("order", ranks, run_case, test::fabric_order_cases());
-  return test::run_same_tests(comm);
+  conformance::register_suite("fabric", ranks, run_case, rank_test::fabric_cases());
+  conformance::register_suite("order", ranks, run_case, rank_test::fabric_order_cases());
+  return rank_test::run_same_tests(comm);
 }
 
 /// The last rank ends at some moment of an endless row of exchanges; the others must be told which.
@@ -74,7 +75,7 @@ int run_killed(const std::shared_ptr<Communicator>& comm) {
       comm->exchange(sends, receives, current_stream(device));
       if (round == 3 && comm->rank() == last) {
         end = std::thread([] {
-          test::pause(0.02);
+          rank_test::pause(0.02);
           kill(getpid(), SIGKILL);
         });
       }
@@ -90,14 +91,18 @@ int run_killed(const std::shared_ptr<Communicator>& comm) {
 /// Starts this program once for each rank, as torchrun would; the first status that is not
 /// expected.
 int start_processes(int count, bool is_killed, bool is_stopped, char** argv) {
-  const test::ReservedPorts ports;  // the ranks are awaited below
+  const rank_test::ReservedPorts ports;  // the ranks are awaited below
   const std::string port = std::to_string(ports.first());
   std::vector<pid_t> children;
   for (int rank = 0; rank < count; ++rank) {
-    std::vector<std::string> settings = {
-        cat("RANK=", rank),          cat("LOCAL_RANK=", rank),          "MASTER_ADDR=127.0.0.1",
-        cat("WORLD_SIZE=", count),   cat("LOCAL_WORLD_SIZE=", count),   "MASTER_PORT=" + port,
-        "TORCHELASTIC_RUN_ID=tests", "CUOP_JOB_SECRET=" + test::kSecret};
+    std::vector<std::string> settings = {cat("RANK=", rank),
+                                         cat("LOCAL_RANK=", rank),
+                                         "MASTER_ADDR=127.0.0.1",
+                                         cat("WORLD_SIZE=", count),
+                                         cat("LOCAL_WORLD_SIZE=", count),
+                                         "MASTER_PORT=" + port,
+                                         "TORCHELASTIC_RUN_ID=tests",
+                                         "CUOP_JOB_SECRET=" + rank_test::kSecret};
     std::vector<char*> variables;
     for (char** each = environ; *each != nullptr; ++each) variables.push_back(*each);
     for (std::string& setting : settings) variables.push_back(setting.data());
@@ -149,7 +154,7 @@ int run(int argc, char** argv, char** all) {
     const bool is_ended = is_killed || (!waiting.empty() && waiting != "left");
     return start_processes(processes, is_ended, is_stopped, all);
   }
-  if (!waiting.empty()) return test::run_waiting(world(), waiting);
+  if (!waiting.empty()) return rank_test::run_waiting(world(), waiting);
   return is_killed ? run_killed(world()) : run_suite(world());
 }
 

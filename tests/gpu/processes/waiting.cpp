@@ -18,7 +18,7 @@
 #include "tests/dist/socket_ranks.h"
 #include "tests/gpu/ranks/held_stream.h"
 
-namespace cuop::dist::test {
+namespace cuop::dist::rank_test {
 namespace {
 
 struct Call {
@@ -131,4 +131,4 @@ int run_waiting(const std::shared_ptr<Communicator>& comm, std::string_view what
   return rest->size() == last && is_right(third, 3) ? 0 : 1;
 }
 
-}  // namespace cuop::dist::test
+}  // namespace cuop::dist::rank_test

@@ -21,7 +21,7 @@ using Body = std::function<void(conformance::Rank)>;
 Body on_gpus(const Body& body) {
   return [body](conformance::Rank comm) {
     if (backend::device_count(DeviceType::kCuda) == 0) return;  // main says why nothing is run
-    body(test::on_gpu(comm));
+    body(rank_test::on_gpu(comm));
   };
 }
 
@@ -33,19 +33,19 @@ Body on_gpus(const Body& body) {
   constexpr int kFewRanks[] = {2, 3};
   conformance::register_suite(
       "socket_gpu", kFewRanks,
-      [](int ranks, const Body& body) { test::run_socket_ranks(ranks, on_gpus(body)); },
+      [](int ranks, const Body& body) { rank_test::run_socket_ranks(ranks, on_gpus(body)); },
       conformance::all_cases());
   conformance::register_suite(
       "socket_fabric", kFewRanks,
       [](int ranks, const Body& body) {
-        if (backend::device_count(DeviceType::kCuda) > 0) test::run_socket_ranks(ranks, body);
+        if (backend::device_count(DeviceType::kCuda) > 0) rank_test::run_socket_ranks(ranks, body);
       },
-      test::fabric_cases());
+      rank_test::fabric_cases());
   constexpr int kMixedRanks[] = {2, 4};
   conformance::register_suite(
       "socket_mapped", kMixedRanks,
       [](int ranks, const Body& body) {
-        test::run_socket_ranks(ranks, on_gpus(test::mapped(body)));
+        rank_test::run_socket_ranks(ranks, on_gpus(rank_test::mapped(body)));
       },
       conformance::all_cases());
   conformance::register_suite(

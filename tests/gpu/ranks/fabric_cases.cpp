@@ -20,7 +20,7 @@
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/matmul/matmul.h"
 
-namespace cuop::dist::test {
+namespace cuop::dist::rank_test {
 namespace {
 
 using conformance::Rank;
@@ -339,4 +339,4 @@ std::vector<conformance::Case> fabric_cases() {
           {"no_files_stay_open", no_files_stay_open}};
 }
 
-}  // namespace cuop::dist::test
+}  // namespace cuop::dist::rank_test

@@ -5,11 +5,11 @@
 
 #include "tests/conformance/communicator_suite.h"
 
-namespace cuop::dist::test {
+namespace cuop::dist::rank_test {
 
 /// For ranks on one host, with a GPU for each of them.
 std::vector<conformance::Case> fabric_cases();
 /// Those about the order of streams.
 std::vector<conformance::Case> fabric_order_cases();
 
-}  // namespace cuop::dist::test
+}  // namespace cuop::dist::rank_test

@@ -11,7 +11,7 @@
 #include "tests/gpu/ranks/fabric_cases.h"
 #include "tests/gpu/ranks/held_stream.h"
 
-namespace cuop::dist::test {
+namespace cuop::dist::rank_test {
 namespace {
 
 using conformance::Rank;
@@ -240,4 +240,4 @@ std::vector<conformance::Case> fabric_order_cases() {
           {"a_rank_that_does_not_come_is_named", a_rank_that_does_not_come_is_named}};
 }
 
-}  // namespace cuop::dist::test
+}  // namespace cuop::dist::rank_test

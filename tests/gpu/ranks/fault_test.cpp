@@ -40,7 +40,7 @@ constexpr double kTimeout = 60.0, kGrace = 20.0;  // seconds
 /// Of complex numbers their magnitudes.
 std::vector<double> values(const Tensor& tensor) {
   const Tensor host = to_device(tensor, kCpu);
-  return testing::values(is_complex(host.dtype()) ? abs(host) : host);
+  return rank_test::values(is_complex(host.dtype()) ? abs(host) : host);
 }
 
 /// A call with its operands.
@@ -56,11 +56,11 @@ Sharding everywhere(const CommunicatorPtr& comm) {
 }
 DistTensor split(const CommunicatorPtr& comm, const Shape& shape, int dim = 0) {
   const Sharding sharding(Mesh::line(comm->size()), split_dim(shape.ndim(), dim));
-  return testing::laid_out(comm, testing::counting(shape), sharding);
+  return rank_test::laid_out(comm, rank_test::counting(shape), sharding);
 }
 
 Call exchange(const CommunicatorPtr& comm) {
-  const Tensor mine = permute(testing::counting({50, 40}), std::vector<int64_t>{1, 0});
+  const Tensor mine = permute(rank_test::counting({50, 40}), std::vector<int64_t>{1, 0});
   std::vector<Patch> sends, receives;
   for (int peer = 0; peer < comm->size(); ++peer) {
     sends.push_back({peer, mine});
@@ -73,7 +73,7 @@ Call exchange(const CommunicatorPtr& comm) {
 }
 
 Call all_reduce(const CommunicatorPtr& comm) {
-  const Tensor x = testing::counting({3000});
+  const Tensor x = rank_test::counting({3000});
   return [=] {
     comm->all_reduce(x.data(), x.data(), x.size(), x.dtype(), ReduceKind::kMin,
                      current_stream(x.device()));
@@ -93,7 +93,8 @@ Call transforming(const CommunicatorPtr& comm) {
   return [x = split(comm, {16, 32})] { return gather_all(sum(fft2d_pencil(x), {0})); };
 }
 Call sweeping(const CommunicatorPtr& comm) {
-  const DistTensor kernel = testing::laid_out(comm, testing::counting({3, 3}), everywhere(comm));
+  const DistTensor kernel =
+      rank_test::laid_out(comm, rank_test::counting({3, 3}), everywhere(comm));
   return [kernel, grid = split(comm, {30, 20})] {
     return gather_all(stencil_2d(grid, kernel, Boundary::kPeriodic, 2));
   };
@@ -114,8 +115,8 @@ const std::vector<Work>& works() {
 void meet(const CommunicatorPtr& comm, const std::string& fault) {
   comm->barrier();
   if (comm->rank() != kFaulty) return;
-  memory::current_resource(testing::home()).release_cached();
-  EXPECT_TRUE(order_faults(cat(fault, ':', testing::home().index).c_str()));
+  memory::current_resource(rank_test::home()).release_cached();
+  EXPECT_TRUE(order_faults(cat(fault, ':', rank_test::home().index).c_str()));
 }
 
 /// Meets, then makes the call until it raises; "" when it does not. What the rank's own GPU says
@@ -169,7 +170,7 @@ using Transport = void (*)(const Body& body);
 
 void on_threads(const Body& body) { run_ranks(kRanks, {DeviceType::kCuda, 0}, body); }
 void on_sockets(const Body& body) {
-  test::run_socket_ranks(kRanks, [&](const CommunicatorPtr& comm) {
+  rank_test::run_socket_ranks(kRanks, [&](const CommunicatorPtr& comm) {
     backend::set_current_device({DeviceType::kCuda, comm->rank()});
     body(comm);
   });
@@ -229,7 +230,7 @@ TEST_F(FaultTest, InTheTrialOfEachOthersMemory) {
       comm->set_timeout(kTimeout);
       const Call call = exchange(comm);
       const std::vector<double> expected =
-          values(permute(testing::counting({50, 40}), std::vector<int64_t>{1, 0}));
+          values(permute(rank_test::counting({50, 40}), std::vector<int64_t>{1, 0}));
       strike(comm, call, expected, fault);
       comm->recover();
       EXPECT_EQ(values(call()), expected);

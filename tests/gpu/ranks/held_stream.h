@@ -7,7 +7,7 @@
 #include "cuop/backend/cuda/stream_flags.h"
 #include "cuop/memory/shared_memory.h"
 
-namespace cuop::dist::test {
+namespace cuop::dist::rank_test {
 
 class HeldStream {
  public:
@@ -26,4 +26,4 @@ class HeldStream {
   backend::cuda::FlagMemory flags_;
 };
 
-}  // namespace cuop::dist::test
+}  // namespace cuop::dist::rank_test

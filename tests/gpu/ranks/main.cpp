@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "cuop/backend/runtime.h"
+#include "tests/dist/rank_tensors.h"
+
+const bool cuop::dist::rank_test::kRanksOnGpus = true;
 
 namespace {
 

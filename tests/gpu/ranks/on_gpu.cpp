@@ -11,7 +11,7 @@
 #include "cuop/ops/index/view.h"
 #include "tests/conformance/communicator_suite.h"
 
-namespace cuop::dist::test {
+namespace cuop::dist::rank_test {
 namespace {
 
 using Kind = Collective::Kind;
@@ -205,4 +205,4 @@ std::function<void(conformance::Rank)> mapped(std::function<void(conformance::Ra
   };
 }
 
-}  // namespace cuop::dist::test
+}  // namespace cuop::dist::rank_test

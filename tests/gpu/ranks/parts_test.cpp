@@ -24,7 +24,7 @@ namespace cuop::dist {
 namespace {
 
 using ::testing::HasSubstr;
-using namespace testing;  // NOLINT: the frame of these tests
+using namespace rank_test;  // NOLINT: the frame of these tests
 
 Device gpu(int number) {
   return {DeviceType::kCuda, number % backend::device_count(DeviceType::kCuda)};

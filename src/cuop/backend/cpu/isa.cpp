@@ -32,9 +32,10 @@ const char* name(Level level) {
 }
 
 bool is_supported(Level level) {
-#ifdef CUOP_HAS_ISA_LEVELS
-  __builtin_cpu_init();
+#ifdef CUOP_HAS_ISA_v4
   if (level == Level::kV4) return __builtin_cpu_supports("x86-64-v4") > 0;
+#endif
+#ifdef CUOP_HAS_ISA_v3
   if (level == Level::kV3) return __builtin_cpu_supports("x86-64-v3") > 0;
 #endif
   return level == Level::kBaseline;

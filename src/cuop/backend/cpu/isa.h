@@ -36,8 +36,10 @@ Level current();
 /// Calls f with an object of the given level's type.
 template <class Function>
 decltype(auto) choose(Level level, Function&& f) {
-#ifdef CUOP_HAS_ISA_LEVELS
+#ifdef CUOP_HAS_ISA_v4
   if (level == Level::kV4) return std::forward<Function>(f)(v4{});
+#endif
+#ifdef CUOP_HAS_ISA_v3
   if (level == Level::kV3) return std::forward<Function>(f)(v3{});
 #endif
   (void)level;

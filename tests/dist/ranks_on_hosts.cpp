@@ -1,0 +1,3 @@
+#include "tests/dist/rank_tensors.h"
+
+const bool cuop::dist::rank_test::kRanksOnGpus = false;
