@@ -193,6 +193,33 @@ TEST_F(GpuReduce, ColumnsOfSeveralElementsAThread) {
   expect_same(select(whole, 1, 0), zeros({128}), 0.0, "the gaps");
 }
 
+TEST_F(GpuReduce, ManyShortRowsAndColumnsAThreadEach) {
+  for (const DType dtype :
+       {DType::kInt8, DType::kFloat16, DType::kFloat32, DType::kFloat64, DType::kComplex64}) {
+    for (const int64_t length : {3, 7, 24, 45}) {
+      const Tensor host = random_tensor({33000, length}, dtype, 9), device = to_device(host, kGpu);
+      // Rows, rows of every second element, rows in the other order; columns.
+      const auto views = [&](const Tensor& x) {
+        return std::vector<Tensor>{x, slice(x, 1, 0, length, 2), flip(x), transpose(x)};
+      };
+      const auto hosts = views(host), devices = views(device);
+      const double ulps = is_integer(dtype) ? 0.0 : 2000.0;
+      for (size_t k = 0; k < hosts.size(); ++k) {
+        const std::string what = cat(dtype, " of ", length, ", view ", k);
+        const int64_t axis = k == 3 ? 0 : 1;
+        const auto& x = devices[k];
+        expect_same(sum(x, {axis}), sum(hosts[k], {axis}), ulps, "sum " + what);
+        if (is_complex(dtype) || length == 45) continue;
+        expect_same(argmax(x, axis), argmax(hosts[k], axis), 0.0, "argmax " + what);
+        if (is_floating(dtype))
+          expect_same(var(x, {axis}), var(hosts[k], {axis}), 64.0, "var " + what);
+      }
+      const Tensor columns = to_device(contiguous(transpose(host)), kGpu);
+      expect_same(sum(columns, {0}), sum(host, {1}), ulps, cat("columns of ", length, dtype));
+    }
+  }
+}
+
 TEST_F(GpuReduce, SameBitsEveryTime) {
   const Tensor device = to_device(random_tensor({3, 1 << 20}, DType::kFloat32, 4), kGpu);
   const Tensor first = to_device(sum(device, {1}), kCpu);

@@ -339,6 +339,28 @@ TEST(Loops, RowsAndColumnsOfReductions) {
   EXPECT_EQ(direction(empty({1000, 2}), 1).team, 1);
 }
 
+TEST(Loops, ManyShortRowsAndColumnsAreAThreadEach) {
+  const auto team = [](const Shape& shape, DType dtype, bool is_column = false) {
+    const Tensor x = empty(shape, dtype);
+    const Tensor rows = is_column ? transpose(x) : x;
+    Problem p(rows.shape(), 1);
+    p.reduce(ReduceKind::kSum, p.leaf(rows));
+    EXPECT_EQ(p.loops().is_column, is_column);
+    return p.loops().team;
+  };
+  EXPECT_EQ(team({40000, 3}, DType::kFloat64), 1);
+  EXPECT_EQ(team({40000, 31}, DType::kFloat16), 1);
+  EXPECT_EQ(team({40000, 95}, DType::kInt8), 1);
+  EXPECT_EQ(team({20000, 3}, DType::kFloat64), 8);   // too few to keep a device busy
+  EXPECT_EQ(team({40000, 13}, DType::kFloat64), 8);  // of more than 96 bytes
+  EXPECT_EQ(team({40000, 97}, DType::kInt8), 32);
+  EXPECT_EQ(team({7, 400000}, DType::kFloat32, true), 1);
+  EXPECT_EQ(team({48, 400000}, DType::kFloat32, true), 1);
+  EXPECT_EQ(team({32, 400000}, DType::kFloat32, true), 8);  // which eight threads load at once
+  EXPECT_EQ(team({64, 400000}, DType::kFloat32, true), 8);
+  EXPECT_EQ(team({7, 40000}, DType::kFloat32, true), 8);  // 10000 threads
+}
+
 TEST(Loops, ColumnsAreReadBySeveralWhereThatLeavesNoThreadIdle) {
   const auto loops = [](const Shape& shape, DType dtype, ReduceKind kind = ReduceKind::kSum) {
     Problem p({shape[1], shape[0]}, 1);

@@ -25,6 +25,9 @@ constexpr int64_t kMaxRegisters = 128;
 constexpr int64_t kMaxColumnState = 32;
 /// Rows that threads take side by side by columns.
 constexpr int64_t kColumnsAbreast = 32;
+/// Rows that keep a device busy with a thread each, the bytes of a row that is one thread's work,
+/// and the steps of a column that a team's threads load together.
+constexpr int64_t kManyRows = 1 << 15, kShortRow = 96, kTeamSteps = 8 * kStepsTogether;
 constexpr int64_t kLargest32 = std::numeric_limits<int32_t>::max();
 
 struct Axis {
@@ -285,7 +288,20 @@ class Planner {
 
   void choose_team() {
     if (!loops_.is_reduction) return;
-    loops_.team = team_of_row(loops_.steps(), loops_.is_column);
+    loops_.team = is_row_for_one_thread() ? 1 : team_of_row(loops_.steps(), loops_.is_column);
+  }
+
+  /// Many rows of few bytes, which the threads of a warp find in the same lines of the cache; many
+  /// columns of few steps, or of more that a team would take one by one at the end.
+  bool is_row_for_one_thread() const {
+    if (loops_.rows() < kManyRows) return false;
+    if (loops_.is_column) return loops_.steps() < 64 && loops_.steps() % kTeamSteps != 0;
+    if (loops_.axes - loops_.kept != 1) return false;
+    return std::all_of(loops_.walkers.begin(), loops_.walkers.end(), [this](const Walker& walker) {
+      if (!goes_along(walker)) return true;
+      return magnitude(inner_stride(walker)) * itemsize(walker.dtype) * loops_.inner_size() <=
+             kShortRow;
+    });
   }
 
   std::string pattern(const Walker& walker) const {
