@@ -31,7 +31,7 @@ def least_limit(call):
     return int(str(error.value).split("at least ")[1].split(" ")[0])
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
     dtype=st.sampled_from(["bool", "int8", "int64", *ERRORS]),
