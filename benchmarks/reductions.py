@@ -1,4 +1,4 @@
-"""Reductions on a GPU beside PyTorch: rows and columns from three elements on, and whole tensors.
+"""Reductions on a GPU beside PyTorch: short and long rows and columns, and whole tensors.
 
     python benchmarks/reductions.py --table table.md
 
@@ -7,6 +7,7 @@ PyTorch's; the last line names the worst.
 """
 
 import argparse
+import functools
 import statistics
 import time
 from pathlib import Path
@@ -60,8 +61,8 @@ def cases():
 def measure(operation, shape, dim, dtype):
     x = torch.ones(shape, dtype=dtype, device="cuda")
     ours, theirs = cuop.asarray(x), getattr(x, operation)
-    function = getattr(cuop, operation.removeprefix("a") if operation == "amax" else operation)
-    peer = (lambda: theirs()) if dim is None else (lambda: theirs(dim=dim))
+    function = cuop.max if operation == "amax" else getattr(cuop, operation)
+    peer = theirs if dim is None else functools.partial(theirs, dim=dim)
     mine = microseconds(lambda: function(ours, axis=dim), lambda: cuop.synchronize("cuda"))
     return mine, microseconds(peer, torch.cuda.synchronize)
 
@@ -72,7 +73,8 @@ def main():
     parser.add_argument("--table", help="file to write the table to")
     table = parser.parse_args().table
     device = torch.cuda.get_device_name()
-    lines = [f"- GPU: {device}, PyTorch {torch.__version__}", ""]
+    lines = ["- command: python benchmarks/reductions.py"]
+    lines += [f"- GPU: {device}, PyTorch {torch.__version__}", ""]
     lines += [
         "| operation | shape | dim | dtype | PyTorch | cuOP | loss |",
         "|---|---|---|---|---|---|---|",

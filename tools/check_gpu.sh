@@ -150,8 +150,8 @@ export PYTHONPATH=$(realpath "$build")/python
 # All of them, as a GPU is the default device. Those of GPUs in few processes: making a context takes
 # longer than most tests.
 stage gpu-tests 900 gpu_tests
-stage ctest 900 env CUOP_TEST_ARCHITECTURES=all ctest --test-dir "$build" -E '^gpu\.' --no-tests=error -j 8 --timeout 200 \
-  --output-on-failure --output-junit "$(realpath "$results")/ctest.xml"
+stage ctest 900 env CUOP_TEST_ARCHITECTURES=all \
+  ctest --test-dir "$build" -E '^gpu\.' --no-tests=error -j 8 --timeout 200 --output-on-failure --output-junit "$(realpath "$results")/ctest.xml"
 stage pytest 600 "$python" -m pytest python/tests/gpu -q -rs -p no:cacheprovider \
   --junitxml="$results/pytest.xml"
 # All other tests of the Python package, which use the GPU as its users do: by default.

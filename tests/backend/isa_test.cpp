@@ -18,6 +18,14 @@ TEST(Isa, BaselineAlwaysRunsAndTheCurrentLevelIsSupported) {
   EXPECT_TRUE(is_supported(current()));
 }
 
+#ifdef CUOP_HAS_ISA_v3  // builds for sanitizers may do without
+TEST(Isa, LevelsAreNested) {
+  if (is_supported(Level::kV4)) {
+    EXPECT_TRUE(is_supported(Level::kV3));
+  }
+}
+#endif
+
 TEST(Isa, ChooseHandsOverTheTypeOfTheLevel) {
   for (const Level level : {Level::kBaseline, Level::kV3, Level::kV4}) {
     if (!is_supported(level)) continue;

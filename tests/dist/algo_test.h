@@ -14,6 +14,7 @@
 #include "cuop/dist/comm/run_ranks.h"
 #include "cuop/dist/cost/machine.h"
 #include "cuop/dist/exec/redistribute.h"
+#include "cuop/ops/stencil/boundary.h"
 #include "tests/dist/rank_tensors.h"
 
 namespace cuop::dist::rank_test {
@@ -24,6 +25,8 @@ inline std::span<const int> rank_counts() {
   static constexpr int kAll[] = {1, 4, 2, 3, 7};
   return std::span(kAll).first(is_slow() ? 2 : std::size(kAll));
 }
+
+inline constexpr Boundary kBoundaries[] = {Boundary::kZero, Boundary::kPeriodic};
 
 /// Uniform in [-1, 1), the same on every rank.
 inline Tensor noise(const Shape& shape, DType dtype = DType::kFloat64, unsigned seed = 1) {

@@ -17,8 +17,6 @@ namespace {
 using ::testing::HasSubstr;
 using namespace rank_test;  // NOLINT: the frame of these tests
 
-constexpr Boundary kStencilBoundaries[] = {Boundary::kZero, Boundary::kPeriodic};
-
 TEST(HaloNeeds, WrapAroundSeveralTimesOrStopAtTheEdge) {
   HaloGrid grid{Sharding(Mesh::line(2), split_dim(2, 0)).owner_boxes({3, 4}), {3, 4}, 2, 5, false};
   const HaloNeeds zero = grid.needs();
@@ -44,7 +42,7 @@ TEST(DistStencil, EqualsTheWholeGridBitForBit) {
         for (const Shape& kernel_shape : {Shape{3, 3}, Shape{7, 1}, Shape{1, 5}, Shape{9, 3}}) {
           const Tensor grid = noise(shape);
           const Tensor kernel = noise(kernel_shape, DType::kFloat64, 2);
-          for (const Boundary boundary : kStencilBoundaries) {
+          for (const Boundary boundary : kBoundaries) {
             for (const int64_t iterations : {0, 1, 5}) {
               const Tensor expected = cuop::stencil2d(grid, kernel, boundary, iterations);
               for (const char* strategy : {"", "root", "row"}) {
@@ -69,7 +67,7 @@ TEST(DistStencil, FetchesADeepHaloOnceForSeveralSweeps) {
     const Tensor kernel = noise({3, 3}, DType::kFloat64, 2);
     const Sharding rows(Mesh::line(3), split_dim(2, 0));
     const Sharding whole = Sharding::replicated(Mesh::line(3));
-    for (const Boundary boundary : kStencilBoundaries) {
+    for (const Boundary boundary : kBoundaries) {
       const DistTensor result =
           stencil_2d(laid_out(comm, grid, rows), laid_out(comm, kernel, whole), boundary, 11,
                      {.strategy = "row", .machine = slow_wire()});
@@ -94,7 +92,7 @@ TEST(DistJacobi, ThePlanCountsEverySweep) {
 }
 
 TEST(DistJacobi, SweepsAndStopsAlikeOnAnyNumberOfRanks) {
-  for (const Boundary boundary : kStencilBoundaries) {
+  for (const Boundary boundary : kBoundaries) {
     const Tensor rhs = noise({9, 6}, DType::kFloat64, 3);
     const Tensor start = noise({9, 6});
     JacobiOptions options;
@@ -120,7 +118,7 @@ TEST(DistJacobi, SweepsAndStopsAlikeOnAnyNumberOfRanks) {
 }
 
 TEST(DistJacobi, SeveralSweepsAHaloStopAtTheSameOne) {
-  for (const Boundary boundary : kStencilBoundaries) {
+  for (const Boundary boundary : kBoundaries) {
     const Tensor rhs = noise({31, 7}, DType::kFloat64, 3), start = noise({31, 7});
     // Converged in the middle of a halo's sweeps, at its last one, at none; and not looked at.
     for (const double tolerance : {0.9, 0.4, 0.25, 1e-9, 0.0}) {
@@ -176,7 +174,7 @@ TEST(DistPoisson, InvertsTheLaplacian) {
   for (const int ranks : rank_counts()) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {
       for (const Shape& shape : {Shape{1, 1}, Shape{4, 7}, Shape{12, 12}, Shape{2, 1}}) {
-        for (const Boundary boundary : kStencilBoundaries) {
+        for (const Boundary boundary : kBoundaries) {
           const Tensor u = noise(shape);
           const Tensor laplacian =
               from_values<double>({3, 3}, std::span<const double>(kLaplacian5pt));

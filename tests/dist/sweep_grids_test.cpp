@@ -18,7 +18,6 @@ namespace {
 
 using namespace rank_test;  // NOLINT: the frame of these tests
 
-constexpr Boundary kBoundaries[] = {Boundary::kZero, Boundary::kPeriodic};
 constexpr const char* kStrategies[] = {"row", "column", "block_2d"};
 
 /// Norms of GPUs depend on how many sweeps a pass makes.

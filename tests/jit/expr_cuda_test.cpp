@@ -133,6 +133,20 @@ TEST_F(CompiledExpr, EveryReductionKeepsItsBudget) {
   }
 }
 
+TEST_F(CompiledExpr, ReductionsByAThreadEachKeepTheirBudget) {
+  for (const DType dtype : {DType::kFloat16, DType::kFloat32, DType::kComplex128}) {
+    for (const bool is_column : {false, true}) {
+      const Tensor x =
+          is_column ? transpose(empty({3, 1 << 19}, dtype)) : empty({1 << 19, 3}, dtype);
+      Problem p(x.shape(), 1);
+      p.reduce(ReduceKind::kSum, p.leaf(x));
+      EXPECT_EQ(p.loops().is_column, is_column);
+      EXPECT_EQ(p.loops().team, 1);
+      expect_within(cat("short sum ", dtype, is_column ? " of columns" : " of rows"), p, 72, 16);
+    }
+  }
+}
+
 TEST_F(CompiledExpr, SquaresAboutTheMeanKeepTheirBudget) {
   for (const DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64, DType::kComplex64}) {
     for (const bool is_column : {false, true}) {

@@ -25,9 +25,9 @@ constexpr int64_t kMaxRegisters = 128;
 constexpr int64_t kMaxColumnState = 32;
 /// Rows that threads take side by side by columns.
 constexpr int64_t kColumnsAbreast = 32;
-/// Rows that keep a device busy with a thread each, the bytes of a row that is one thread's work,
-/// and the steps of a column that a team's threads load together.
-constexpr int64_t kManyRows = 1 << 15, kShortRow = 96, kTeamSteps = 8 * kStepsTogether;
+/// Rows that keep a device busy with a thread each, and what one thread takes: bytes of a row,
+/// steps of a column (fewer).
+constexpr int64_t kManyRows = 1 << 15, kShortRow = 96, kLongColumn = 64;
 constexpr int64_t kLargest32 = std::numeric_limits<int32_t>::max();
 
 struct Axis {
@@ -295,7 +295,10 @@ class Planner {
   /// columns of few steps, or of more that a team would take one by one at the end.
   bool is_row_for_one_thread() const {
     if (loops_.rows() < kManyRows) return false;
-    if (loops_.is_column) return loops_.steps() < 64 && loops_.steps() % kTeamSteps != 0;
+    if (loops_.is_column) {
+      const int64_t together = team_of_row(loops_.steps(), true) * kStepsTogether;
+      return loops_.steps() < kLongColumn && loops_.steps() % together != 0;
+    }
     if (loops_.axes - loops_.kept != 1) return false;
     return std::all_of(loops_.walkers.begin(), loops_.walkers.end(), [this](const Walker& walker) {
       if (!goes_along(walker)) return true;

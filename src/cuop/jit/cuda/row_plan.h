@@ -40,7 +40,7 @@ int team_of_row(int64_t steps, bool is_column);
 struct RowSharing {
   int64_t groups = 0;  ///< of rows that a block has at once
   int64_t pieces = 1;  ///< blocks that share each group
-  int64_t piece = 0;   ///< steps of one block, about, as rows go in turns
+  int64_t piece = 0;   ///< steps of one block, side by side by columns only
 };
 /// Few long rows are shared by so many blocks that the device is busy.
 RowSharing share_rows(int64_t rows, int64_t steps, int team, int64_t multiprocessors);
