@@ -329,7 +329,7 @@ def fused_polynomials() -> dict:
         "kLog": (log_rest(1), low, high, 8, 0, log_weight),
         "kLog2": (log_rest(LN2), low, high, 8, 0, log_weight),
         "kLog10": (log_rest(mp.log(10)), low, high, 8, 0, log_weight),
-        "kCbrt": (of_cube, -CUBE, CUBE, 2, 2, lambda e: e),
+        "kCbrt": (of_cube, -CUBE, CUBE, 1, 2, lambda e: e),
         "kRsqrt": (of_square, -SQUARE, SQUARE, 1, 0, lambda e: e),
         "kExp": (power_rest, -0.3475, 0.3475, 4, 0, lambda r: r * r),
         "kExpRest": (cubic_power_rest, -0.3475, 0.3475, 4, 0, lambda r: abs(r) ** 3),

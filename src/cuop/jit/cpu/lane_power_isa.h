@@ -55,14 +55,16 @@ struct LaneForm<fn::Power, float> {
   }
 
  private:
+  /// Those of the chosen lanes whose number is not whole.
+  [[gnu::always_inline]] static __mmask16 not_whole(__mmask16 chosen, Lanes x) {
+    const Lanes cut = _mm512_maskz_roundscale_ps(kAll, x, _MM_FROUND_TO_ZERO);
+    return _mm512_mask_cmp_ps_mask(chosen, x, cut, _CMP_NEQ_UQ);
+  }
   /// Of a negative x: NaN unless y is a whole number, of whose parity the sign is.
   [[gnu::always_inline]] static Lanes with_sign(Lanes power, Lanes x, Lanes y) {
-    constexpr int kFraction = 0x03;  // what cutting to a whole number takes away
     const __mmask16 negative = _mm512_movepi32_mask(_mm512_castps_si512(x));
-    const Lanes fraction = _mm512_maskz_reduce_ps(kAll, y, kFraction);
-    const Lanes parity = _mm512_maskz_reduce_ps(kAll, y * lanes(0.5f), kFraction);
-    const __mmask16 broken = _mm512_mask_cmp_ps_mask(negative, fraction, Lanes{}, _CMP_NEQ_UQ);
-    const __mmask16 odd = _mm512_mask_cmp_ps_mask(negative, parity, Lanes{}, _CMP_NEQ_UQ);
+    const __mmask16 broken = not_whole(negative, y);
+    const __mmask16 odd = not_whole(negative, y * lanes(0.5f));
     const Lanes signed_power = _mm512_mask_xor_ps(power, odd, power, lanes(-0.0f));
     return _mm512_mask_blend_ps(broken, signed_power, lanes(__builtin_nanf("")));
   }

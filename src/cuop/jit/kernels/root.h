@@ -19,7 +19,7 @@ struct Rsqrt : Row<1, kFloats, Rule::kInexact, 4> {
 struct Cbrt : UnaryMath<kFloats> {
   static constexpr const char* name = "cbrt";
   static constexpr const char* doc = "Cube root, real also of negative numbers.";
-  static constexpr Ulps ulps{0.53, 0.51};
+  static constexpr Ulps ulps{0.83, 0.51};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::cbrt(x);

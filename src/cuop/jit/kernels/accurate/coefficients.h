@@ -268,8 +268,7 @@ struct Fused<float> {
       -0x1.bcb7aa0000000p-3f, 0x1.287a720000000p-3f,  -0x1.bcbee60000000p-4f,
       0x1.63cf240000000p-4f,  -0x1.27743c0000000p-4f, 0x1.f88d700000000p-5f,
       -0x1.d7269e0000000p-5f, 0x1.cb1b480000000p-5f,  -0x1.0f2a100000000p-5f};
-  static constexpr float kCbrt[] = {0x1.5553d40000000p-2f, 0x1.c9afb60000000p-3f,
-                                    0x1.65cbce0000000p-3f};
+  static constexpr float kCbrt[] = {0x1.56b6360000000p-2f, 0x1.ca39000000000p-3f};
   static constexpr float kRsqrt[] = {0x1.008dd80000000p-1f, 0x1.814e7e0000000p-2f};
   static constexpr float kExp[] = {0x1.0000000000000p-1f, 0x1.55548c0000000p-3f,
                                    0x1.55545c0000000p-5f, 0x1.123cde0000000p-7f,
