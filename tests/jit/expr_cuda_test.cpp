@@ -365,14 +365,18 @@ TEST(Loops, ManyShortRowsAndColumnsAreAThreadEach) {
   EXPECT_EQ(team({40000, 3}, DType::kFloat64), 1);
   EXPECT_EQ(team({40000, 31}, DType::kFloat16), 1);
   EXPECT_EQ(team({40000, 95}, DType::kInt8), 1);
-  EXPECT_EQ(team({20000, 3}, DType::kFloat64), 8);   // too few to keep a device busy
-  EXPECT_EQ(team({40000, 13}, DType::kFloat64), 8);  // of more than 96 bytes
+  EXPECT_EQ(team({20000, 3}, DType::kFloat64), 4);   // too few to keep a device busy
+  EXPECT_EQ(team({40000, 13}, DType::kFloat64), 4);  // of more than 96 bytes
+  EXPECT_EQ(team({40000, 31}, DType::kFloat32), 8);
+  EXPECT_EQ(team({40000, 33}, DType::kFloat32), 16);
   EXPECT_EQ(team({40000, 97}, DType::kInt8), 32);
-  EXPECT_EQ(team({7, 400000}, DType::kFloat32, true), 1);
-  EXPECT_EQ(team({48, 400000}, DType::kFloat32, true), 1);
-  EXPECT_EQ(team({32, 400000}, DType::kFloat32, true), 8);  // which eight threads load at once
-  EXPECT_EQ(team({64, 400000}, DType::kFloat32, true), 8);
-  EXPECT_EQ(team({7, 40000}, DType::kFloat32, true), 8);  // 10000 threads
+  EXPECT_EQ(team({40000, 255}, DType::kInt8), 32);
+  EXPECT_EQ(team({40000, 257}, DType::kInt8), 256);
+  EXPECT_EQ(team({7, 800000}, DType::kFloat32, true), 1);
+  EXPECT_EQ(team({48, 800000}, DType::kFloat32, true), 1);
+  EXPECT_EQ(team({32, 800000}, DType::kFloat32, true), 8);  // which eight threads load at once
+  EXPECT_EQ(team({64, 800000}, DType::kFloat32, true), 8);
+  EXPECT_EQ(team({7, 400000}, DType::kFloat32, true), 8);  // 100000 threads
 }
 
 TEST(Loops, ColumnsAreReadBySeveralWhereThatLeavesNoThreadIdle) {

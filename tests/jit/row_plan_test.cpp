@@ -54,7 +54,7 @@ TEST(RowSharing, PiecesCoverEveryStepAndNoneIsEmpty) {
   for (const int64_t rows : {1, 2, 31, 257, 100000}) {
     for (const int64_t steps : {0, 1, 7, 256, 5000, 123457, 10000000}) {
       for (const bool is_column : {false, true}) {
-        const int team = team_of_row(steps, is_column);
+        const int team = team_of_row(rows, steps, is_column, 4 * steps);
         const RowSharing sharing = share_rows(rows, steps, team, 132);
         EXPECT_GE(sharing.groups * (256 / team), rows);
         EXPECT_GE(sharing.pieces * sharing.piece, steps);

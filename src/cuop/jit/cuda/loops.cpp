@@ -25,9 +25,6 @@ constexpr int64_t kMaxRegisters = 128;
 constexpr int64_t kMaxColumnState = 32;
 /// Rows that threads take side by side by columns.
 constexpr int64_t kColumnsAbreast = 32;
-/// Rows that keep a device busy with a thread each, and what one thread takes: bytes of a row,
-/// steps of a column (fewer).
-constexpr int64_t kManyRows = 1 << 15, kShortRow = 96, kLongColumn = 64;
 constexpr int64_t kLargest32 = std::numeric_limits<int32_t>::max();
 
 struct Axis {
@@ -288,23 +285,21 @@ class Planner {
 
   void choose_team() {
     if (!loops_.is_reduction) return;
-    loops_.team = is_row_for_one_thread() ? 1 : team_of_row(loops_.steps(), loops_.is_column);
+    loops_.team = team_of_row(loops_.rows(), loops_.steps(), loops_.is_column, row_reach());
   }
 
-  /// Many rows of few bytes, which the threads of a warp find in the same lines of the cache; many
-  /// columns of few steps, or of more that a team would take one by one at the end.
-  bool is_row_for_one_thread() const {
-    if (loops_.rows() < kManyRows) return false;
-    if (loops_.is_column) {
-      const int64_t together = team_of_row(loops_.steps(), true) * kStepsTogether;
-      return loops_.steps() < kLongColumn && loops_.steps() % together != 0;
+  /// Bytes from a row's first element to its last, of the tensor where they are the most.
+  int64_t row_reach() const {
+    int64_t most = 0;
+    for (const Walker& walker : loops_.walkers) {
+      if (walker.role == Walker::Role::kReduced) continue;
+      int64_t elements = 1;
+      for (int i = loops_.kept; i < loops_.axes; ++i) {
+        elements += magnitude(stride(walker, i)) * (loops_.sizes[static_cast<size_t>(i)] - 1);
+      }
+      most = std::max(most, elements * itemsize(walker.dtype));
     }
-    if (loops_.axes - loops_.kept != 1) return false;
-    return std::all_of(loops_.walkers.begin(), loops_.walkers.end(), [this](const Walker& walker) {
-      if (!goes_along(walker)) return true;
-      return magnitude(inner_stride(walker)) * itemsize(walker.dtype) * loops_.inner_size() <=
-             kShortRow;
-    });
+    return most;
   }
 
   std::string pattern(const Walker& walker) const {

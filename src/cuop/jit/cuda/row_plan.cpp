@@ -1,6 +1,7 @@
 #include "cuop/jit/cuda/row_plan.h"
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 
 #include "cuop/backend/execution.h"
@@ -18,6 +19,11 @@ constexpr int kTeams[] = {4, 32, 128, 256, 512};
 /// that keeps a row that else would be read twice.
 constexpr int64_t kKept = 20, kMostKept = 40;
 constexpr int64_t kMostAccesses = 10;
+/// Rows and columns that keep a device busy with a thread each, and what one thread takes: bytes of
+/// a row, which the threads of a warp find in the same lines of the cache; steps of a column
+/// (fewer), unless a team takes them all together.
+constexpr int64_t kManyRows = 1 << 15, kManyColumns = 1 << 17, kShortRow = 96, kLongColumn = 64;
+constexpr int kColumnTeam = 8;
 constexpr int64_t kRegistersOfMultiprocessor = 65536, kThreadsOfMultiprocessor = 2048;
 
 /// Blocks whose threads find their registers, which are given out by eights.
@@ -94,9 +100,15 @@ RowPlan plan_rows(int64_t length, int64_t group, DType dtype, int own_registers,
   return keeps(largest, kMostKept) ? plan : read_again(largest);
 }
 
-int team_of_row(int64_t steps, bool is_column) {
-  if (is_column) return 8;
-  return steps <= 2 ? 1 : steps <= 16 ? 8 : steps <= 256 ? 32 : 256;
+int team_of_row(int64_t rows, int64_t steps, bool is_column, int64_t reach) {
+  if (is_column) {
+    const bool has_rest = steps % (kColumnTeam * kStepsTogether) != 0;
+    return rows >= kManyColumns && steps < kLongColumn && has_rest ? 1 : kColumnTeam;
+  }
+  if (steps <= 2 || (rows >= kManyRows && reach <= kShortRow)) return 1;
+  if (steps > 256) return 256;
+  const auto threads = static_cast<uint64_t>(divide_up(steps, int64_t{kStepsTogether}));
+  return static_cast<int>(std::clamp<uint64_t>(std::bit_ceil(threads), 4, 32));
 }
 
 RowSharing share_rows(int64_t rows, int64_t steps, int team, int64_t multiprocessors) {
@@ -104,7 +116,7 @@ RowSharing share_rows(int64_t rows, int64_t steps, int team, int64_t multiproces
   sharing.groups = divide_up(rows, kReduceThreads / team);
   const int64_t wanted = pieces_of(sharing.groups, steps, team, multiprocessors);
   sharing.piece = std::max<int64_t>(1, divide_up(steps, wanted));
-  // What is left over is taken one load after the other, which short pieces feel.
+  // What is left over waits for its loads once more, which short pieces feel.
   const int64_t together = team * kStepsTogether;
   if (wanted > 1 && sharing.piece < kLongPiece * together) {
     sharing.piece = round_up(sharing.piece, together);

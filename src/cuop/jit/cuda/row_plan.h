@@ -34,8 +34,10 @@ RowPlan plan_rows(int64_t length, int64_t group, DType dtype, int own_registers,
                   std::initializer_list<const void*> addresses,
                   std::initializer_list<const void*> parameters = {});
 
-/// Threads that share a row. By columns neighbouring threads read neighbouring rows.
-int team_of_row(int64_t steps, bool is_column);
+/// Threads that share a row, whose elements lie within `reach` bytes: of many short ones each has a
+/// thread; else, if that are not too many, so many that each has all its loads on the way together.
+/// By columns neighbouring threads read neighbouring rows.
+int team_of_row(int64_t rows, int64_t steps, bool is_column, int64_t reach);
 
 struct RowSharing {
   int64_t groups = 0;  ///< of rows that a block has at once

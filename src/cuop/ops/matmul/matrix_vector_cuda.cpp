@@ -70,7 +70,8 @@ std::optional<MatrixVectorPlan> plan_matrix_vector(const Product& p) {
   form.width = form.is_column ? 1 : width_of(v, columns, dtype);
   v.steps = columns / form.width;
   const int team = backend::execution_options().kernel.shape.team;
-  form.team = team != 0 ? team : jit::team_of_row(v.steps, form.is_column);
+  const int64_t reach = (std::abs(v.a_column) * (columns - 1) + 1) * itemsize(dtype);
+  form.team = team != 0 ? team : jit::team_of_row(v.rows, v.steps, form.is_column, reach);
   // Room for the counters to go beyond the last row and step.
   form.is_wide = std::max(v.rows, v.steps) > std::numeric_limits<int32_t>::max();
   return plan;
