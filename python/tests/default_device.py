@@ -5,6 +5,8 @@ import pytest
 import cuop
 
 ON_GPU = cuop.current_device() != cuop.Device("cpu")
+#: How many devices one process drives.
+DEVICES = cuop.get_device_count() if ON_GPU else 1
 
 
 def on_the_host(reason):

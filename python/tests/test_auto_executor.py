@@ -367,7 +367,7 @@ def test_computing_by_name():
 def test_a_call_tells_what_it_does(capsys):
     AutoExecutor(max_per_gpu_gb=8 * KIB).sum(noise(1, 100, 100))
     text = capsys.readouterr().out
-    assert re.search(r"\[AutoExecutor\] sum: \d+ batches x 1 devices, .* peak", text)
+    assert re.search(r"\[AutoExecutor\] sum: \d+ batches x \d+ devices, .* peak", text)
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def planned(*arguments, code=0):
 
 @pytest.fixture
 def machine(tmp_path):
-    """Figures of a cluster, so that nothing depends on this machine."""
+    """Figures of a cluster; of this machine is what they do not name."""
     path = tmp_path / "machine.json"
     figures = {
         "flops": 5e13, "half_speed": 2, "double_speed": 0.5, "memory_bandwidth": 3e12,
@@ -80,7 +80,7 @@ def machine(tmp_path):
 
 
 def figures_of(path):
-    rank = dist.Machine()
+    rank = dist.Machine.of_device()
     given = json.loads(path.read_text())
     host = {name: given.pop(name) for name in ("upload", "download")}
     for name, value in given.items():

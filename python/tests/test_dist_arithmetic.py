@@ -195,7 +195,7 @@ def test_results_lie_where_the_fewest_bytes_move():
         assert result.sharding.spec == dist.P("r", None) and dist.last_report().plan.bytes == 0
         centred = x - x.mean(1, keepdims=True)
         assert centred.sharding == rows and dist.last_report().plan.bytes == 0
-        uneven = dist.DistTensor.from_parts(comm, np.ones((comm.rank, 1)))
+        uneven = dist.DistTensor.from_parts(comm, cuop.ones((comm.rank, 1), "float64"))
         result = uneven + parted(comm, np.ones((1, 5)), copies)
         assert result.box == [uneven.box[0], (0, 5)]
 

@@ -110,7 +110,7 @@ ENDLESS = {
     "conv": "x = layer(); cuop.conv2d(*x)",
     "conv gemm": "x = layer(); cuop.conv2d(*x, variant='gemm')",
     "conv direct": "x = layer(); cuop.conv2d(*x, variant='direct')",
-    "one row": "cuop.conv1d(cuop.ones((1, 1, 2**20)), cuop.ones((1, 1, 2**16)), variant='direct')",
+    "one row": "cuop.conv1d(cuop.ones((1, 1, 2**22)), cuop.ones((1, 1, 2**18)), variant='direct')",
     "benchmark": "cuop.benchmark(cuop.add, grid, grid, num_runs=10**9)",
     "ranks": "cuop.dist.run_ranks(lambda comm: cuop.sum(endless), 2)",
     "sweeps of ranks": "cuop.dist.run_ranks(sweeps, 2)",
