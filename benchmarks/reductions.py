@@ -17,7 +17,7 @@ import torch
 import cuop
 
 ELEMENTS = 1 << 24
-LENGTHS = [2, 3, 5, 7, 9, 12, 15, 16, 20, 24, 31, 32, 33, 48, 64, 128, 1000]
+LENGTHS = [2, 3, 5, 7, 9, 12, 15, 16, 20, 24, 31, 32, 33, 48, 63, 64, 100, 128, 129, 1000, 1023]
 FEW = [(7, 1000), (16, 4096), (64, 4096), (1000, 7), (4096, 16), (4096, 64)]
 LARGE = [512, 2048, 3000, 8192, 16384, 23168]
 
@@ -50,7 +50,7 @@ def cases():
         for shape in FEW:
             yield "sum", shape, int(shape[0] > shape[1]), dtype
     for operation in ("var", "argmax", "amax", "prod"):
-        for length in (3, 7, 16, 48):
+        for length in (3, 7, 16, 31, 33, 48, 1000):
             yield operation, (ELEMENTS // length, length), 1, torch.float32
             yield operation, (length, ELEMENTS // length), 0, torch.float32
     for side in LARGE:

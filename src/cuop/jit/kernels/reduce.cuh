@@ -121,9 +121,10 @@ CUOP_FN void prepare(typename Program::State& state) {
 
 /// `Team` threads share a row: neighbours, or (IsColumn) threads of different warps, so that
 /// neighbours read neighbouring rows. `AtATime` steps have their loads on the way together, and so
-/// have the fewer that are left. Blocks that share a row take in turn what a team loads together: memory serves neighbours 7 % faster
-/// than places far apart. By columns they have pieces of their own, as turns would be rows of one
-/// bank. Code stands here once that could stand twice: what is compiled is waited for.
+/// have the fewer that are left. Blocks that share a row take in turn what a team loads together:
+/// memory serves neighbours 7 % faster than places far apart. By columns they have pieces of their
+/// own, as turns would be rows of one bank. Code stands here once that could stand twice: what is
+/// compiled is waited for.
 template <class Program, int Team, bool IsColumn, int AtATime, class Arguments, class Count>
 CUOP_FN void reduce_rows(const Arguments& arguments, const RowShare<Count>& share) {
   using State = typename Program::State;
@@ -143,7 +144,7 @@ CUOP_FN void reduce_rows(const Arguments& arguments, const RowShare<Count>& shar
     Program program(arguments, is_row ? row : share.rows - 1);
     State mine = Program::start();
     if (is_row) {
-      constexpr int kTogether = AtATime * Team;
+      constexpr int kTogether = AtATime * Team, kLeft = AtATime > 1 ? AtATime - 1 : 1;
       const Count begin = (IsColumn ? share.piece : kTogether) * blockIdx.y;
       const Count turn = IsColumn ? kTogether : kTogether * pieces;
       const bool is_last_piece = !IsColumn || share.length - begin < share.piece;
@@ -161,7 +162,7 @@ CUOP_FN void reduce_rows(const Arguments& arguments, const RowShare<Count>& shar
       for (; r < end; r += turn) {
         prepare<Program>(mine);
 #pragma unroll
-        for (int k = 0; k < (AtATime > 1 ? AtATime - 1 : 1); ++k) {
+        for (int k = 0; k < kLeft; ++k) {
           if (k == 0 || end - r > k * Team) program.take(mine, r + k * Team);
         }
       }

@@ -26,8 +26,8 @@ CUOP_FN float fused_cbrt(float x, Stage<float, 1> stage) {
   const float rest = math::fma(-square_low, root, math::fma(-square, root, size));
   return math::copysign(math::fma(rest, factor * (1.0f / 3), root), x);
 }
-/// Of 0 or a number from 2^-900, nearly the same way: a third of the upper half of the bits, a second step
-/// to 2^-30, and the root from its upper 26 bits. Below 0.51 ulp, tried on millions.
+/// Of 0 or a number from 2^-900, nearly the same way: a third of the upper half of the bits, a
+/// second step to 2^-30, and the root from its upper 26 bits. Below 0.51 ulp, tried on millions.
 CUOP_FN Stage<double, 1> quick_cbrt_inverse(double x) {
   constexpr double kTwoToMantissa = 0x1p52;
   constexpr double kFirst = 1430186347;
