@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from default_device import ON_GPU
+from default_device import DEVICES, ON_GPU
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -367,7 +367,7 @@ def test_computing_by_name():
 def test_a_call_tells_what_it_does(capsys):
     AutoExecutor(max_per_gpu_gb=8 * KIB).sum(noise(1, 100, 100))
     text = capsys.readouterr().out
-    assert re.search(r"\[AutoExecutor\] sum: \d+ batches x \d+ devices, .* peak", text)
+    assert re.search(rf"\[AutoExecutor\] sum: \d+ batches x {DEVICES} devices, .* peak", text)
 
 
 @pytest.mark.parametrize(

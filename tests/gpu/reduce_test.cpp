@@ -219,13 +219,17 @@ TEST_F(GpuReduce, ManyShortRowsAThreadEach) {
 }
 
 TEST_F(GpuReduce, ManyColumnsAThreadEach) {
-  // As many columns as are 2^17 accesses of 16 bytes, or of fewer sums, and a few more.
+  // As many columns as are 2^17 accesses of 16 bytes, or of fewer sums, and a few more; then fewer,
+  // which teams share.
   for (const auto& [dtype, shape] :
        std::vector<std::pair<DType, Shape>>{{DType::kInt8, {3, 2100000}},
                                             {DType::kFloat16, {3, 1050000}},
                                             {DType::kFloat32, {5, 530000}},
                                             {DType::kFloat64, {9, 270000}},
-                                            {DType::kComplex64, {7, 270000}}}) {
+                                            {DType::kComplex64, {7, 270000}},
+                                            {DType::kFloat64, {45, 131075}},
+                                            {DType::kFloat64, {45, 70000}},
+                                            {DType::kComplex64, {31, 70000}}}) {
     const Tensor host = random_tensor(shape, dtype, 9), device = to_device(host, kGpu);
     const double ulps = is_integer(dtype) ? 0.0 : 2000.0;
     const std::string what = cat(dtype, " columns of ", shape[0]);

@@ -20,19 +20,9 @@ template <class T>
 constexpr T kSixteenths = accurate::Format<T>::kWhole / 16;
 
 /// x brought to where no result is a number between the least and the largest one.
-[[gnu::always_inline]] inline Lanes within_powers(Lanes x, float low, float high) {
+template <class V>
+[[gnu::always_inline]] inline V within_powers(V x, NumberOf<V> low, NumberOf<V> high) {
   return at_most(at_least(x, low), high);
-}
-[[gnu::always_inline]] inline DoubleLanes within_powers(DoubleLanes x, double low, double high) {
-  const DoubleLanes bounded = _mm512_maskz_max_pd(static_cast<__mmask8>(kAll), lanes(low), x);
-  return at_most(bounded, high);
-}
-/// The larger of x and the bound, which is that of a NaN.
-[[gnu::always_inline]] inline Lanes or_bound(Lanes x, float bound) {
-  return _mm512_maskz_max_ps(kAll, x, lanes(bound));
-}
-[[gnu::always_inline]] inline DoubleLanes or_bound(DoubleLanes x, double bound) {
-  return _mm512_maskz_max_pd(static_cast<__mmask8>(kAll), x, lanes(bound));
 }
 /// (T + (T p + what T lacks)) 2^floor(n).
 template <class V>
@@ -49,7 +39,8 @@ struct LaneForm<fn::Exp2, T> {
   using V = LanesOf<T>;
   [[gnu::always_inline]] static V apply(V x) {
     const V shifted = x + lanes(kSixteenths<T>), n = shifted - lanes(kSixteenths<T>);
-    const V r = or_bound(x - n, T(-1) / 32);  // of infinities too, which n makes of the power
+    const V r =
+        larger(x - n, lanes(T(-1) / 32));  // a number of infinities too, whose power n makes
     const V square = (r * r) * horner<0, 1>(PowerRows<T>::kRestOfTwo, r);
     return power_result(shifted, n, fma(r, lanes(accurate::Coefficients<T>::kLn2), square));
   }

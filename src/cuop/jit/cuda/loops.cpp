@@ -274,13 +274,17 @@ class Planner {
     for (int i = 0; i < loops_.axes; ++i) size *= loops_.sizes[static_cast<size_t>(i)];
     loops_.is_wide = size > kLargest32;
     for (const Walker& walker : loops_.walkers) {
-      int64_t reach = 0;
-      for (int i = 0; i < loops_.axes; ++i) {
-        const auto axis = static_cast<size_t>(i);
-        reach += magnitude(walker.strides[axis]) * (loops_.sizes[axis] - 1);
-      }
-      loops_.is_wide = loops_.is_wide || reach > kLargest32;
+      loops_.is_wide = loops_.is_wide || reach(walker, 0) > kLargest32;
     }
+  }
+
+  /// Elements from the first one to the last along the axes from `begin` on.
+  int64_t reach(const Walker& walker, int begin) const {
+    int64_t sum = 0;
+    for (int i = begin; i < loops_.axes; ++i) {
+      sum += magnitude(stride(walker, i)) * (loops_.sizes[static_cast<size_t>(i)] - 1);
+    }
+    return sum;
   }
 
   void choose_team() {
@@ -293,11 +297,7 @@ class Planner {
     int64_t most = 0;
     for (const Walker& walker : loops_.walkers) {
       if (walker.role == Walker::Role::kReduced) continue;
-      int64_t elements = 1;
-      for (int i = loops_.kept; i < loops_.axes; ++i) {
-        elements += magnitude(stride(walker, i)) * (loops_.sizes[static_cast<size_t>(i)] - 1);
-      }
-      most = std::max(most, elements * itemsize(walker.dtype));
+      most = std::max(most, (reach(walker, loops_.kept) + 1) * itemsize(walker.dtype));
     }
     return most;
   }

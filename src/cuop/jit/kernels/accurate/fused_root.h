@@ -11,10 +11,10 @@ namespace cuop::jit::accurate {
 /// (1 - e)^(-1/3), and the root by one step of Newton's with the cube's rounding errors. Below 0.8
 /// ulp and monotone, tried on all such arguments.
 CUOP_FN Stage<float, 1> fused_cbrt_inverse(float x) {
-  constexpr float kWhole = 0x1p23f, kUnit = 256, kFirst = 5546484;  // least largest |e|, 0.102
+  constexpr float kUnit = 256, kFirst = 0x1p23f + 5546484;  // with the least largest |e|, 0.102
   const float size = math::abs(x);
   const float bits = static_cast<float>(static_cast<int32_t>(bits_of(size)));
-  const float thirds = math::fma(bits, -1 / (3 * kUnit), kWhole + kFirst);
+  const float thirds = math::fma(bits, -1 / (3 * kUnit), kFirst);
   const float first = from_bits<float>(bits_of(thirds) << 8);
   const float e = math::fma(-(size * first), first * first, 1.0f);
   return {{math::fma(first * e, polynomial(Fused<float>::kCbrt, e), first)}};
