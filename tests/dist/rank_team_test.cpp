@@ -20,12 +20,14 @@
 #include "cuop/core/error.h"
 #include "cuop/core/interrupt.h"
 #include "cuop/core/trace.h"
+#include "cuop/dist/agree.h"
 #include "cuop/dist/comm/bootstrap.h"
 
 namespace cuop::dist {
 namespace {
 
 using ::testing::Each;
+using ::testing::HasSubstr;
 using CommunicatorPtr = std::shared_ptr<Communicator>;
 
 /// Threads that have asked for theirs and have not ended.
@@ -160,6 +162,42 @@ TEST(RankTeam, AnInterruptEndsWaitsAndComputationsAndTheNextCallWorks) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
   has_interrupted = false;
   set_interrupt_check(nullptr);
+  EXPECT_THAT(serve(3), Each(1));
+}
+
+TEST(RankTeam, AnInterruptBetweenTwoMeetingsOfTheRanksEndsTheCall) {
+  const auto start = std::chrono::steady_clock::now();
+  set_interrupt_check([] { return true; });
+  const auto meet_late = [](const CommunicatorPtr& comm) {
+    while (comm->failure().empty()) std::this_thread::yield();
+    run_together(*comm, "for a test", [] {}, [] {});
+  };
+  for (const int ranks : {2, 3}) {
+    EXPECT_THROW(run_on_team(ranks, kCpu, meet_late), Interrupted);
+  }
+  set_interrupt_check(nullptr);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
+  EXPECT_THAT(serve(3), Each(1));
+}
+
+TEST(RankTeam, NobodyWaitsToRecoverWithARankThatHasFailed) {
+  const auto start = std::chrono::steady_clock::now();
+  std::atomic<int> told = 0;
+  EXPECT_THROW(run_on_team(3, kCpu,
+                           [&](const CommunicatorPtr& comm) {
+                             if (comm->rank() == 1) throw MemoryError("no memory left");
+                             EXPECT_THROW(comm->barrier(), CommunicationError);
+                             try {
+                               comm->recover();
+                             } catch (const CommunicationError& error) {
+                               EXPECT_EQ(error.rank(), 1);
+                               EXPECT_THAT(error.what(), HasSubstr("rank 1, which has ended"));
+                               ++told;
+                             }
+                           }),
+               MemoryError);
+  EXPECT_EQ(told, 2);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
   EXPECT_THAT(serve(3), Each(1));
 }
 

@@ -69,6 +69,27 @@ TEST(RunRanks, AnAbortAfterAPartFailedBlamesWhomThePartBlamed) {
   });
 }
 
+TEST(RunRanks, ACancelledRankNoLongerWaitsToRecoverAndMayComeAgain) {
+  std::atomic<bool> is_cancelled = false, was_told = false;
+  run_ranks(2, [&](const std::shared_ptr<Communicator>& comm) {
+    if (comm->rank() == 1) {
+      comm->abort("enough");
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      is_cancelled = true;
+      while (!was_told) std::this_thread::yield();
+    } else {
+      EXPECT_THROW(comm->barrier(), CommunicationError);
+      {
+        const CancelScope scope(is_cancelled);
+        EXPECT_THROW(comm->recover(), Interrupted);
+      }
+      was_told = true;
+    }
+    comm->recover();
+    comm->barrier();
+  });
+}
+
 /// Ranks 0 and 2 wait for rank 1, rank 3 for rank 2 in another part, and all give up at one moment:
 /// that rank 2 has left its wait by then must not make it the cause.
 TEST(RunRanks, WhoGivesUpWithOthersBlamesTheRankThatAllWaitFor) {

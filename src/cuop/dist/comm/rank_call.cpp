@@ -45,7 +45,8 @@ void RankCall::run(size_t rank, bool is_last) {
     } catch (...) {
       fail(std::current_exception(), *comm);
     }
-    if (is_last) leave_thread_world(*comm);  // after a failure the others need not wait for it
+    // After a failure the others need not wait for it, nor meet it to go on.
+    if (is_last || !comm->failure().empty()) leave_thread_world(*comm);
   }
   const std::lock_guard lock(mutex_);
   has_ended_[rank] = true;

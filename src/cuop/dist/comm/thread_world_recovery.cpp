@@ -48,17 +48,25 @@ void ThreadWorld::recover(const Caller& caller) {
   }
   const uint64_t before = recoveries_;
   int gone = -1;
-  at_rank(caller.rank).wake.wait_until(lock, caller.deadline(), [&] {
-    gone = recoveries_ != before ? -1 : first_that_left();
-    return recoveries_ != before || gone >= 0;
-  });
+  const auto give_up = [&] {
+    at_rank(caller.rank).is_recovering = false;
+    --recovering_;
+  };
+  try {
+    wait_interruptibly(at_rank(caller.rank).wake, lock, caller.deadline(), [&] {
+      gone = recoveries_ != before ? -1 : first_that_left();
+      return recoveries_ != before || gone >= 0;
+    });
+  } catch (...) {
+    if (recoveries_ == before) give_up();
+    throw;
+  }
   if (recoveries_ != before) return;
+  give_up();
   std::vector<int> late;
   for (int rank = 0; rank < size(); ++rank) {
-    if (!at_rank(rank).is_recovering) late.push_back(rank);
+    if (rank != caller.rank && !at_rank(rank).is_recovering) late.push_back(rank);
   }
-  at_rank(caller.rank).is_recovering = false;
-  --recovering_;
   const std::string who = cat("recover: rank ", caller.rank, " of ", size());
   if (gone >= 0) {
     throw error_in(
