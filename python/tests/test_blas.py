@@ -362,3 +362,24 @@ def test_gemm_is_the_product_of_two_matrices():
         cuop.gemm(a, [1.0])
     with pytest.raises(cuop.ShapeError, match="gemm: a of shape"):
         cuop.gemm(a, a)
+
+
+@pytest.mark.parametrize("dtype", [*TOLERANCE, *HALVES])
+def test_what_is_taken_times_nothing_is_not_read(dtype):
+    """On every device, in every dtype: an alpha of 0 and no inner size leave beta times what was there."""
+    nan = cuop.full((3, 3), float("nan")).to(dtype)
+    products = {
+        "matmul": lambda x, **options: cuop.matmul(x, nan, **options),
+        "gemm": lambda x, **options: cuop.gemm(x, nan, **options),
+        "symm": lambda x, **options: cuop.symm(x, nan, **options),
+        "gemv": lambda x, **options: cuop.gemv(x, nan[0], **options),
+        "vector": lambda x, **options: cuop.matmul(x, nan[0], **options),
+    }
+    for name, product in products.items():
+        shape = (3,) if name in ("gemv", "vector") else (3, 3)
+        assert cuop.all(product(nan, alpha=0) == 0), name
+        out = cuop.ones(shape, dtype=dtype)
+        assert cuop.all(product(nan, alpha=0, beta=2, out=out) == 2), name
+    assert cuop.all(cuop.trsm(nan, nan, alpha=0) == 0)
+    empty, out = cuop.ones((3, 0), dtype=dtype), cuop.ones((3,), dtype=dtype)
+    assert cuop.all(cuop.gemv(empty, cuop.ones((0,), dtype=dtype), beta=2, out=out) == 2)

@@ -49,6 +49,31 @@ TEST_F(GpuMatmul, TransposedViewsAreReadWhereTheyLie) {
   }
 }
 
+/// On both sides of where kernels of our own take over from cuBLAS.
+TEST_F(GpuMatmul, AMatrixOfShortRowsTimesAVector) {
+  for (const DType dtype : kFloatsAndComplex) {
+    for (const int64_t k : {1, 3, 8, 9, 16, 31, 32, 64, 100}) {
+      const Tensor x = whole_numbers({k}, 8, dtype), rows = whole_numbers({70, k}, 9, dtype);
+      const Tensor columns = whole_numbers({k, 70}, 10, dtype);
+      for (const bool is_turned : {false, true}) {
+        const Tensor a = is_turned ? transpose(columns) : rows;
+        const Tensor there = is_turned ? transpose(gpu(columns)) : gpu(rows);
+        const std::string what = cat(dtype, ' ', k, " by ", a.strides());
+        const auto expected = host_values(matmul(a, x));
+        EXPECT_EQ(host_values(matmul(there, gpu(x))), expected) << what;
+        EXPECT_EQ(host_values(matmul(gpu(x), transpose(there))), expected) << what;
+        MatmulOptions options;
+        options.alpha = 2;
+        options.beta = 3;
+        Tensor c = whole_numbers({70}, 11, dtype), c_there = gpu(c);
+        matmul(a, x, options, &c);
+        matmul(there, gpu(x), options, &c_there);
+        EXPECT_EQ(host_values(c_there), host_values(c)) << what;
+      }
+    }
+  }
+}
+
 TEST_F(GpuMatmul, BatchesBroadcast) {
   for (const DType dtype : {DType::kFloat32, DType::kComplex64, DType::kFloat16}) {
     const struct {

@@ -131,7 +131,12 @@ Tensor gemv(const Tensor& a, const Tensor& x, const GemvOptions& options, const 
   check_no_overlap("gemv", result, x, "x");
   span.add_bytes(a.nbytes() + x.nbytes() + result.nbytes());
   span.add_flops(2.0 * static_cast<double>(a.size()));
-  if (result.size() > 0) kGemv(device, cast(a, dtype), cast(x, dtype), options, result);
+  if (result.size() == 0) return result;
+  if (x.size() == 0 || is_zero(options.alpha)) {
+    scale_result(result, options.beta);
+  } else {
+    kGemv(device, cast(a, dtype), cast(x, dtype), options, result);
+  }
   return result;
 }
 
@@ -147,7 +152,12 @@ Tensor symm(const Tensor& a, const Tensor& b, const SymmOptions& options, const 
   check_no_overlap("symm", result, a, "a");
   check_no_overlap("symm", result, b, "b");
   span.add_flops(2.0 * static_cast<double>(b.size()) * static_cast<double>(a.shape(0)));
-  if (result.size() > 0) kSymm(device, cast(a, dtype), cast(b, dtype), options, result);
+  if (result.size() == 0) return result;
+  if (is_zero(options.alpha)) {
+    scale_result(result, options.beta);
+  } else {
+    kSymm(device, cast(a, dtype), cast(b, dtype), options, result);
+  }
   return result;
 }
 
@@ -162,7 +172,12 @@ Tensor trsm(const Tensor& a, const Tensor& b, const TrsmOptions& options, const 
   check_no_overlap("trsm", result, a, "a");
   check_same_or_no_overlap("trsm", result, b, "b");
   span.add_flops(static_cast<double>(b.size()) * static_cast<double>(a.shape(0)));
-  if (result.size() > 0) kTrsm(device, cast(a, dtype), cast(b, dtype), options, result);
+  if (result.size() == 0) return result;
+  if (is_zero(options.alpha)) {
+    scale_result(result, 0);
+  } else {
+    kTrsm(device, cast(a, dtype), cast(b, dtype), options, result);
+  }
   return result;
 }
 

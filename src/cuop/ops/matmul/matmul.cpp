@@ -139,6 +139,10 @@ Tensor product(const char* who, const Tensor& a, const Tensor& b, const MatmulOp
     span.add_bytes(a.nbytes() + b.nbytes() + result.nbytes());
   }
 
+  if (inner == 0 || is_zero(p.alpha)) {
+    scale_result(result, p.beta);
+    return result;
+  }
   if (p.a.dtype() != operands) p.a = cast(p.a, operands);
   if (p.b.dtype() != operands) p.b = cast(p.b, operands);
   if (options.trans_b.value() == Trans::kConjTrans && is_complex(dtype)) p.b = conj(p.b);
@@ -158,6 +162,14 @@ Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options, co
 }
 
 bool is_zero(const Scalar& value) { return value.to_complex() == std::complex<double>(0); }
+
+void scale_result(const Tensor& c, const Scalar& beta) {
+  if (is_zero(beta)) {
+    fill(c, 0);
+  } else if (!is_bool(c.dtype()) && beta.to_complex() != std::complex<double>(1)) {
+    multiply(c, beta, &c);
+  }
+}
 
 void check_coefficient(const char* who, const char* name, const Scalar& value, DType dtype) {
   if (value.is_complex() && !is_complex(dtype)) {

@@ -1,9 +1,7 @@
-// Products on a GPU: by cuBLASLt or, where the caller asks for them, by kernels of our own; those
-// of integers and bool by a kernel of our own alone.
+// Products on a GPU: by cuBLASLt, or by kernels of our own where the caller asks for them or a vector
+// meets short rows; those of integers and bool by kernels of our own alone.
 #include "cuop/backend/cuda/cublaslt.h"
 #include "cuop/backend/execution.h"
-#include "cuop/ops/copy/copy.h"
-#include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/matmul/arranged_product_internal.h"
@@ -24,24 +22,13 @@ const void* at(const Tensor& t, int64_t elements) {
   return static_cast<const std::byte*>(t.data()) + elements * itemsize(t.dtype());
 }
 
-/// Without an inner size there is nothing to add up: c <- beta c.
-void scale_only(const Product& p) {
-  if (is_zero(p.beta)) {
-    fill(p.c, 0);
-  } else if (p.beta.to_complex() != std::complex<double>(1)) {
-    multiply(p.c, p.beta, &p.c);
-  }
-}
-
-/// Integers and bool. A tile has many rows and columns; a single one is a matrix times a vector.
-void multiply_whole(const Product& p) {
+/// Whether the product was one of a matrix and a vector, and is done.
+bool try_matrix_vector(const Product& p, VectorRows rows) {
   const int r = p.c.ndim() - 2;
-  if (p.c.shape(r + 1) == 1 && matrix_vector_cuda(p)) return;
-  if (p.c.shape(r) == 1) {
-    const auto turned = [](const Tensor& t) { return swap_axes(t, -1, -2); };
-    if (matrix_vector_cuda({turned(p.b), turned(p.a), turned(p.c), p.alpha, p.beta})) return;
-  }
-  integer_product_cuda(p);
+  if (p.c.shape(r + 1) == 1 && matrix_vector_cuda(p, rows)) return true;
+  if (p.c.shape(r) != 1 || p.conjugate_a) return false;
+  const auto turned = [](const Tensor& t) { return swap_axes(t, -1, -2); };
+  return matrix_vector_cuda({turned(p.b), turned(p.a), turned(p.c), p.alpha, p.beta}, rows);
 }
 
 constexpr int kOwn = 4, kManyOwn = 8;
@@ -58,10 +45,11 @@ uint64_t bits_of(const Scalar& value, DType dtype) {
 
 void matmul_cuda(Product& p) {
   const DType dtype = p.a.dtype();
-  if (!backend::cuda::has_gemm(dtype)) return multiply_whole(p);
-  if (p.a.shape().back() == 0) return scale_only(p);
+  if (!backend::cuda::has_gemm(dtype)) {  // of integers and bool, in tiles of rows and columns
+    if (!try_matrix_vector(p, VectorRows::kAny)) integer_product_cuda(p);
+    return;
+  }
   if (const backend::Kernel& kernel = backend::execution_options().kernel; kernel.tile != 0) {
-    if (is_zero(p.alpha)) return scale_only(p);
     if (p.is_widening()) {  // which these kernels are not
       p.a = cast(p.a, p.c.dtype());
       p.b = cast(p.b, p.c.dtype());
@@ -70,6 +58,7 @@ void matmul_cuda(Product& p) {
     return tile_product_cuda(p, kernel);
   }
   merge_batch(p);
+  if (!p.is_widening() && try_matrix_vector(p, VectorRows::kShort)) return;
   if (try_split_product(p)) return;
   ArrangedProduct arranged = arrange(p);
   pad_rows(arranged, p);

@@ -13,6 +13,9 @@ Tensor product(const char* who, const Tensor& a, const Tensor& b, const MatmulOp
 
 bool is_zero(const Scalar& value);
 
+/// c <- beta * c, which is all of a product of nothing: c is not read for a beta of 0.
+void scale_result(const Tensor& c, const Scalar& beta);
+
 /// Throws unless the dtype of the result can hold the coefficient: ExecutionError for a complex
 /// number beside real elements or a fraction beside integers, DTypeError for one out of their
 /// range.

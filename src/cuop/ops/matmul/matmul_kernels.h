@@ -92,8 +92,13 @@ struct MatrixVectorPlan {
 /// when the batch cannot be walked with one stride of each.
 std::optional<MatrixVectorPlan> plan_matrix_vector(const Product& product);
 
-/// Every dtype; K may be 0. False, and nothing done, where there is no plan.
-bool matrix_vector_cuda(const Product& product);
+/// For which matrices.
+enum class VectorRows {
+  kAny,
+  kShort,  ///< that this kernel reads faster than cuBLAS does
+};
+/// Every dtype; K may be 0. False, and nothing done, where there is no plan or rows are not of these.
+bool matrix_vector_cuda(const Product& product, VectorRows rows = VectorRows::kAny);
 
 /// The kernel and its arguments. Of a symmetric a the lower triangle is read.
 struct IntegerProductPlan {

@@ -21,6 +21,10 @@ constexpr int64_t kAccessBytes = 16;
 constexpr int64_t kStateBytes = 16;
 /// By columns, as many rows as make neighbouring threads worth their while.
 constexpr int64_t kMinColumnRows = 8;
+/// Short rows. Of float32, in whole accesses, cuBLAS takes twice as long up to kShortPacks of them.
+constexpr int64_t kShortBytes = 64;
+constexpr int64_t kShortPacks = 16;
+constexpr int64_t kShortColumns = 8;
 
 /// The columns of one access, up to 16 bytes of neighbours in the matrix and in the vector.
 int width_of(const jit::MatrixVector& v, int64_t columns, DType dtype) {
@@ -28,6 +32,14 @@ int width_of(const jit::MatrixVector& v, int64_t columns, DType dtype) {
   const auto addresses = reinterpret_cast<uintptr_t>(v.a) | reinterpret_cast<uintptr_t>(v.x);
   return jit::access_width(itemsize(dtype), jit::access_bytes(kAccessBytes), addresses,
                            columns | v.a_row | v.a_batch | v.x_batch);
+}
+
+bool is_short(const MatrixVectorPlan& plan) {
+  const MatrixVectorForm& form = plan.form;
+  const int64_t steps = plan.arguments.steps;
+  if (form.is_column) return steps <= kShortColumns;
+  if (form.dtype == DType::kFloat32 && form.width > 1) return steps <= kShortPacks;
+  return plan.arguments.a_column == 1 && steps * form.width * itemsize(form.dtype) <= kShortBytes;
 }
 
 }  // namespace
@@ -77,9 +89,9 @@ std::optional<MatrixVectorPlan> plan_matrix_vector(const Product& p) {
   return plan;
 }
 
-bool matrix_vector_cuda(const Product& p) {
+bool matrix_vector_cuda(const Product& p, VectorRows rows) {
   std::optional<MatrixVectorPlan> plan = plan_matrix_vector(p);
-  if (!plan) return false;
+  if (!plan || (rows == VectorRows::kShort && !is_short(*plan))) return false;
   jit::MatrixVector& v = plan->arguments;
   const Device device = p.c.device();
   const Stream stream = current_stream(device);

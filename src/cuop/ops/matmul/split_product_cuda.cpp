@@ -151,7 +151,6 @@ int split_columns_on(Device device, int64_t m, int64_t n, int64_t k, int64_t bat
 
 bool try_split_product(const Product& product) {
   if (product.a.dtype() != DType::kFloat32 || product.c.dtype() != DType::kFloat32) return false;
-  if (is_zero(product.alpha)) return false;
   const int r = product.c.ndim() - 2;
   const int64_t m = product.c.shape(r), n = product.c.shape(r + 1), k = product.a.shape(r + 1);
   const int64_t together = batch_nest(product).inner().size;  // of the batch, in one call
