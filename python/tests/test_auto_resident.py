@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from default_device import DEVICES
 from resident_script import CALLS, LIMIT
 from test_auto_limits import calls
 
@@ -26,4 +27,5 @@ def test_no_method_takes_more_than_it_may(tmp_path):
     for each in figures:
         assert each["data"] >= 9 * LIMIT, each
         assert each["counted"] <= each["promised"] <= LIMIT, each
-        assert each["own"] <= each["arrays"] + LIMIT, each
+        # On its way to a GPU, of whose memory the limit is one, what fits there is in the host's too.
+        assert each["own"] <= each["arrays"] + DEVICES * LIMIT, each

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from default_device import ON_GPU
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from layouts import laid_out
@@ -267,7 +268,8 @@ def test_powers_of_2_of_special_numbers():
 
 
 def test_powers_of_float32_are_within_an_ulp():
-    """Of every size and sign, of whole exponents and of others."""
+    """Of every size and sign, of whole exponents and of others; on a GPU within the 4 that CUDA states."""
+    most = 4 if ON_GPU else 1
     rng = np.random.default_rng(5)
     bits = rng.integers(0, 2**32, 40_000, dtype=np.uint64).astype(np.uint32)
     x = bits.view(np.float32)
@@ -281,7 +283,7 @@ def test_powers_of_float32_are_within_an_ulp():
         is_quiet = ~np.isnan(x) | (y != 0)  # of a NaN to the 0 libraries differ
         np.testing.assert_array_equal(got[~is_finite & is_quiet], rounded[~is_finite & is_quiet])
         ulp = np.spacing(np.maximum(np.abs(rounded[is_finite]), np.float32(2**-126)))
-        assert np.max(np.abs(got[is_finite] - truth[is_finite]) / ulp) < 1
+        assert np.max(np.abs(got[is_finite] - truth[is_finite]) / ulp) < most
         assert np.array_equal(np.signbit(got[is_finite]), np.signbit(rounded[is_finite]))
 
 

@@ -352,12 +352,14 @@ def test_work_goes_on_where_no_thread_can_be_started():
 import os, resource, threading
 import numpy
 import cuop
-x = cuop.ones((2000, 2000))
+cuop.ones(1)  # too short to start threads, whose memory would be taken off what is left
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + (256 << 20),) * 2)
-print((x * 2 + 1).sum().item())
+before = len(os.listdir("/proc/self/task"))
+x = cuop.ones((2000, 2000))
+print((x * 2 + 1).sum().item(), len(os.listdir("/proc/self/task")) - before)
 """
     # The stack of a thread is as large as the limit of the main one, which is read at its start.
     shell = f"ulimit -s 1000000; exec {sys.executable} -c '{code}'"
     done = run(["bash", "-c", shell], {"CUOP_DEVICE": "cpu"})
-    assert (done.returncode, done.stdout) == (0, "12000000.0\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "12000000.0 0\n"), done.stderr

@@ -170,7 +170,8 @@ TEST(RankTeam, AnInterruptBetweenTwoMeetingsOfTheRanksEndsTheCall) {
   set_interrupt_check([] { return true; });
   const auto meet_late = [](const CommunicatorPtr& comm) {
     while (comm->failure().empty()) std::this_thread::yield();
-    run_together(*comm, "for a test", [] {}, [] {});
+    run_together(
+        *comm, "for a test", [] {}, [] {});
   };
   for (const int ranks : {2, 3}) {
     EXPECT_THROW(run_on_team(ranks, kCpu, meet_late), Interrupted);

@@ -3,14 +3,17 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <thread>
 
 #include "tests/simulator/capture.h"
 #include "tests/simulator/entry.h"
 #include "tests/simulator/faults.h"
+#include "tests/simulator/settings.h"
 
 namespace cuop::simulator {
 
@@ -105,6 +108,7 @@ CUOP_SIMULATOR_ENTRY Result cuDriverGetVersion(int* version) {
 }
 CUOP_SIMULATOR_ENTRY Result cuInit(unsigned flags) {
   if (flags != 0) return Result::kInvalidValue;
+  std::this_thread::sleep_for(std::chrono::milliseconds(settings().start_ms));
   if (const char* text = std::getenv("SIM_INIT_RESULT"))
     return static_cast<Result>(std::atoi(text));
   const pid_t first = process;
@@ -169,6 +173,7 @@ CUOP_SIMULATOR_ENTRY Result cuDeviceCanAccessPeer(int* can, DeviceId device, Dev
 }
 
 CUOP_SIMULATOR_ENTRY Result cuDevicePrimaryCtxRetain(ContextHandle* context, DeviceId device) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(settings().start_ms));
   return about(device, [&] {
     *context = context_of(device);
     return Result::kSuccess;

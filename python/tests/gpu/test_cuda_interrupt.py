@@ -2,6 +2,7 @@
 
 import pytest
 from fresh_process import run_with
+from processes import simulated
 
 _PREPARE = """
 import os, signal, threading
@@ -51,3 +52,29 @@ WAITS = {
 def test_ctrl_c_is_heard(name):
     done = run_with({}, _PREPARE.replace("WAIT", WAITS[name]), timeout=300)
     assert (done.returncode, done.stdout) == (0, "heard while the GPU works\n"), done.stderr
+
+
+_START = """
+import os, signal, threading, time
+import cuop
+signal.signal(signal.SIGINT, signal.default_int_handler)
+def interrupt():
+    global asked
+    asked = time.monotonic()
+    os.kill(os.getpid(), signal.SIGINT)
+for delay in (0.3, WAIT + 0.3):
+    threading.Timer(delay, interrupt).start()
+    try:
+        cuop.ones((8,), device="cuda")
+    except KeyboardInterrupt:
+        print(time.monotonic() - asked < 1)
+print(cuop.ones((8,), device="cuda").sum().item())
+"""
+
+
+@simulated
+def test_ctrl_c_is_heard_while_the_driver_starts_and_makes_a_context():
+    seconds = 3
+    code = _START.replace("WAIT", str(seconds))
+    done = run_with({"SIM_START_MS": str(1000 * seconds), "CUOP_DEVICE": ""}, code, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "True\nTrue\n8.0\n"), done.stderr

@@ -3,21 +3,27 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <memory>
 #include <mutex>
 
+#include "cuop/backend/cpu/apart.h"
 #include "cuop/core/error.h"
+#include "cuop/core/interruptible.h"
 
 namespace cuop::backend::cuda {
 
 namespace {
 
+/// Takes a quarter of a second, and seconds where many processes start at once.
 ContextHandle retain(Device device) {
-  const Driver& d = driver();
-  DeviceId id = 0;
-  check(d.device_get(&id, device.index), device);
-  ContextHandle context = nullptr;
-  check(d.device_primary_ctx_retain(&context, id), device, ": making its primary context");
-  return context;
+  const auto context = std::make_shared<ContextHandle>();
+  run_apart([device, context] {
+    const Driver& d = driver();
+    DeviceId id = 0;
+    check(d.device_get(&id, device.index), device);
+    check(d.device_primary_ctx_retain(context.get(), id), device, ": making its primary context");
+  });
+  return *context;
 }
 
 }  // namespace
@@ -41,7 +47,7 @@ std::string absence_of(Device device) {
 
 ContextHandle primary_context(Device device) {
   static std::array<std::atomic<ContextHandle>, kMaxDevices> contexts{};
-  static std::mutex mutex;
+  static InterruptibleMutex mutex;
   if (device.index < kMaxDevices) {
     const ContextHandle known = contexts[static_cast<size_t>(device.index)];
     if (known != nullptr) [[likely]]

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
 
+#include "cuop/backend/cpu/apart.h"
 #include "cuop/backend/cuda/recent_operations.h"
 #include "cuop/core/byte_size.h"
 #include "cuop/core/device.h"
@@ -86,8 +88,11 @@ Absence open(Driver& d) {
                       " of addresses (ulimit -v), it takes more than ",
                       format_bytes(kFewestAddresses), kAdvice));
   }
+  // Among many processes that start at once the driver takes seconds, and hears no interrupt.
+  const auto started = std::make_shared<Result>();
   Result (*const init)(unsigned) = library.require("cuInit");
-  if (const Result result = init(0); result != Result::kSuccess) {
+  run_apart([init, started] { *started = init(0); });
+  if (const Result result = *started; result != Result::kSuccess) {
     if (result == Result::kNoDevice) {
       const std::string& visible = env().cuda_visible_devices.value;
       return {cat("the NVIDIA driver sees no device; CUDA_VISIBLE_DEVICES",

@@ -10,12 +10,12 @@ namespace cuop {
 /// leading axes are a batch and broadcast. Computes in the promoted dtype of a and b: float16 and
 /// bfloat16 accumulate in float32 and round once, or, with `options.dtype` float32, not at all (a
 /// GPU multiplies them on matrix units all the same); integers wrap, bool is "or" of "and".
-/// Transposed and other strided views are used where they lie when BLAS can read them. With an alpha
-/// of 0 a and b are not read, with a beta of 0 out is not. Errors:
-/// ShapeError for sizes that do not fit (both shapes named), DTypeError for an alpha or beta beyond
-/// an integer dtype and for a dtype of the result that these operands do not have, ExecutionError
-/// for beta without `out` or a complex (or, for integers, fractional) alpha or beta; DeviceError
-/// when the CPU has no BLAS library.
+/// Transposed and other strided views are used where they lie when BLAS can read them. With an
+/// alpha of 0 a and b are not read, with a beta of 0 out is not. Errors: ShapeError for sizes that
+/// do not fit (both shapes named), DTypeError for an alpha or beta beyond an integer dtype and for
+/// a dtype of the result that these operands do not have, ExecutionError for beta without `out` or
+/// a complex (or, for integers, fractional) alpha or beta; DeviceError when the CPU has no BLAS
+/// library.
 Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options = {},
               const Tensor* out = nullptr);
 

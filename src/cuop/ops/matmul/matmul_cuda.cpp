@@ -1,5 +1,5 @@
-// Products on a GPU: by cuBLASLt, or by kernels of our own where the caller asks for them or a vector
-// meets short rows; those of integers and bool by kernels of our own alone.
+// Products on a GPU: by cuBLASLt, or by kernels of our own where the caller asks for them or a
+// vector meets short rows; those of integers and bool by kernels of our own alone.
 #include "cuop/backend/cuda/cublaslt.h"
 #include "cuop/backend/execution.h"
 #include "cuop/ops/elementwise/elementwise.h"

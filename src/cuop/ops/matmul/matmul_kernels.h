@@ -97,7 +97,8 @@ enum class VectorRows {
   kAny,
   kShort,  ///< that this kernel reads faster than cuBLAS does
 };
-/// Every dtype; K may be 0. False, and nothing done, where there is no plan or rows are not of these.
+/// Every dtype; K may be 0. False, and nothing done, where there is no plan or rows are not of
+/// these.
 bool matrix_vector_cuda(const Product& product, VectorRows rows = VectorRows::kAny);
 
 /// The kernel and its arguments. Of a symmetric a the lower triangle is read.
