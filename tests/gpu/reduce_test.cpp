@@ -5,6 +5,7 @@
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/arrange.h"
 #include "cuop/ops/index/view.h"
+#include "cuop/ops/matmul/matmul.h"
 #include "tests/error_of.h"
 #include "tests/gpu/compare.h"
 #include "tests/gpu/gpu_test.h"
@@ -213,6 +214,33 @@ TEST_F(GpuReduce, ManyShortRowsAThreadEach) {
         expect_same(argmax(x, axis), argmax(hosts[k], axis), 0.0, "argmax " + what);
         if (is_floating(dtype))
           expect_same(var(x, {axis}), var(hosts[k], {axis}), 64.0, "var " + what);
+      }
+    }
+  }
+}
+
+TEST_F(GpuReduce, RowsThatBeginAtAnyAddress) {
+  for (const DType dtype : {DType::kBool, DType::kInt8, DType::kUInt16, DType::kFloat16,
+                            DType::kBFloat16, DType::kInt32, DType::kFloat32}) {
+    for (const Shape& shape :
+         {Shape{1, 300001}, {3, 70001}, {9, 4099}, {37, 1023}, {70, 129}, {2, 3, 257}}) {
+      const Tensor host = random_tensor(shape, dtype, 9), device = to_device(host, kGpu);
+      for (int64_t first = 0; first < 4; ++first) {
+        const auto part = [&](const Tensor& x) {
+          return slice(x, -1, first, x.shape(x.ndim() - 1) - first / 2);
+        };
+        const Tensor x = part(device), expected = part(host);
+        const std::string what = cat(dtype, ' ', shape, " from ", first);
+        const double ulps = is_floating(dtype) ? 2000.0 : 0.0;
+        expect_same(sum(x, {-1}), sum(expected, {-1}), ulps, "sum " + what);
+        expect_same(mean(x, {-1}), mean(expected, {-1}), 2000.0, "mean " + what);
+        expect_same(max(x, {-1}), max(expected, {-1}), 0.0, "max " + what);
+        expect_same(argmax(x, -1), argmax(expected, -1), 0.0, "argmax " + what);
+        expect_same(argmin(x, -1), argmin(expected, -1), 0.0, "argmin " + what);
+        if (!is_floating(dtype)) continue;
+        expect_same(var(x, {-1}), var(expected, {-1}), 64.0, "var " + what);
+        const Tensor factors = part(to_device(host, kGpu)), ours = part(host);
+        expect_same(vecdot(x, factors), vecdot(expected, ours), 2000.0, "vecdot " + what);
       }
     }
   }

@@ -147,6 +147,23 @@ TEST_F(CompiledExpr, ReductionsByAThreadEachKeepTheirBudget) {
   }
 }
 
+TEST_F(CompiledExpr, ReductionsOfRowsThatBeginAnywhereKeepTheirBudget) {
+  for (const DType dtype : {DType::kInt8, DType::kFloat16, DType::kFloat32}) {
+    for (const int64_t length : {257, 1023, 8191}) {
+      Problem p({4096, length}, 1);
+      const int leaf = p.leaf(empty({4096, length}, dtype));
+      const int wide = p.expr.add_cast(leaf, DType::kFloat64);
+      for (const ReduceKind kind : {ReduceKind::kSum, ReduceKind::kMean, ReduceKind::kMax,
+                                    ReduceKind::kArgMin, ReduceKind::kMoments}) {
+        Problem one = p;
+        one.reduce(kind, kind == ReduceKind::kMoments ? wide : leaf);
+        EXPECT_TRUE(one.loops().is_ragged);
+        expect_within(cat(name(kind), ' ', dtype, " of rows of ", length), one, 80, 16);
+      }
+    }
+  }
+}
+
 TEST_F(CompiledExpr, SquaresAboutTheMeanKeepTheirBudget) {
   for (const DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64, DType::kComplex64}) {
     for (const bool is_column : {false, true}) {
@@ -371,7 +388,8 @@ TEST(Loops, ManyShortRowsAndColumnsAreAThreadEach) {
   EXPECT_EQ(team({40000, 33}, DType::kFloat32), 16);
   EXPECT_EQ(team({40000, 97}, DType::kInt8), 32);
   EXPECT_EQ(team({40000, 255}, DType::kInt8), 32);
-  EXPECT_EQ(team({40000, 257}, DType::kInt8), 256);
+  EXPECT_EQ(team({40000, 257}, DType::kFloat64), 256);
+  EXPECT_EQ(team({40000, 257}, DType::kInt8), 4);  // 16 accesses of 16 bytes, beside their ends
   EXPECT_EQ(team({7, 800000}, DType::kFloat32, true), 1);
   EXPECT_EQ(team({48, 800000}, DType::kFloat32, true), 1);
   EXPECT_EQ(team({32, 800000}, DType::kFloat32, true), 8);  // which eight threads load at once
@@ -397,6 +415,43 @@ TEST(Loops, ColumnsAreReadBySeveralWhereThatLeavesNoThreadIdle) {
   EXPECT_EQ(loops({50, 640}, DType::kUInt8).width, 16);
   EXPECT_EQ(loops({50, 640}, DType::kFloat32, ReduceKind::kArgMax).width, 2);
   EXPECT_EQ(loops({50, 640}, DType::kComplex128).width, 1);
+}
+
+TEST(Loops, RowsThatBeginAnywhereHaveWholeAccessesBetweenTheirEnds) {
+  const auto of = [](const Tensor& x, std::optional<Tensor> y = {}) {
+    Problem p(x.shape(), 1);
+    int node = p.leaf(x);
+    if (y) node = p.op("multiply", {x.dtype(), x.dtype()}, {node, p.leaf(*y)});
+    p.reduce(ReduceKind::kSum, node);
+    return p.loops();
+  };
+  const auto rows = [](int64_t length, DType dtype) { return empty({40, length}, dtype); };
+  const auto behind = [](const Tensor& x, int64_t first) { return slice(x, 1, first, x.shape(1)); };
+  const DType half = DType::kFloat16, single = DType::kFloat32;
+  const Loops odd = of(rows(1023, single));
+  EXPECT_TRUE(odd.is_ragged);
+  EXPECT_FALSE(odd.has_tail);
+  EXPECT_EQ(odd.width, 4);
+  EXPECT_EQ(odd.steps(), 255);
+  EXPECT_EQ(odd.row_length(), 1023);
+  EXPECT_EQ(of(rows(1022, half)).width, 8);
+  EXPECT_EQ(of(rows(1023, DType::kInt8)).width, 16);
+  EXPECT_TRUE(of(behind(rows(1024, single), 1)).is_ragged);
+  // Accesses of 8 bytes are long enough, and few of 16 are not worth their ends.
+  for (const Loops& even : {of(rows(1022, single)), of(rows(1023, DType::kFloat64)),
+                            of(rows(1024, single)), of(rows(1020, half)), of(rows(63, single)),
+                            of(behind(rows(1024, single), 2)), of(transpose(rows(1023, single)))}) {
+    EXPECT_FALSE(even.is_ragged) << even.width;
+  }
+  // All tensors begin at the same place of an access in every row, or none has any.
+  const Tensor x = rows(1023, single), row = empty({1023}, single), each = empty({40, 1}, single);
+  EXPECT_TRUE(of(x, rows(1023, single)).is_ragged);
+  EXPECT_TRUE(of(x, each).is_ragged);
+  EXPECT_EQ(of(x, row).width, 1);
+  EXPECT_EQ(of(x, behind(rows(1024, single), 1)).width, 1);
+  EXPECT_TRUE(of(behind(rows(1024, single), 1), behind(rows(1024, single), 1)).is_ragged);
+  EXPECT_EQ(of(behind(rows(1024, single), 1), behind(rows(1025, single), 2)).width, 1);
+  EXPECT_EQ(of(x, transpose(empty({1023, 40}, single))).width, 1);
 }
 
 TEST(ExprCuda, NumbersAndShapesAreArguments) {

@@ -83,7 +83,7 @@ struct FieldWriter {
 class Generator {
  public:
   Generator(const Expr& expr, const Loops& loops)
-      : expr_(expr), loops_(loops), is_needed_(needed_nodes(expr)) {}
+      : expr_(expr), loops_(loops), is_needed_(needed_nodes(expr)), width_(loops.width) {}
 
   std::string run() {
     write_includes();
@@ -163,6 +163,10 @@ class Generator {
     line("  };");
     line("  const Arguments& a;");
     for (int i = 0; i < loops_.kept; ++i) line("  Index i", i, ";");
+    if (loops_.is_ragged) {
+      line("  Count head;");
+      line("  static constexpr int kWidth = ", loops_.width, ";");
+    }
     line("  CUOP_FN static State start() {");
     line("    State state;");
     open_loop(states_abreast(loops_));
@@ -188,13 +192,16 @@ class Generator {
     write_prepare();
     line("  CUOP_FN Program(const Arguments& arguments, Count row) : a(arguments) {");
     write_indices(0, loops_.kept, "row", false);
+    if (loops_.is_ragged) write_head();
     line("  }");
     line("  CUOP_FN void take(State& state, Count step) {");
-    write_indices(loops_.kept, loops_.axes, "step");
-    write_loads();
-    write_values();
-    write_stores();
-    line("  }");
+    write_take();
+    if (loops_.is_ragged) {
+      line("  CUOP_FN void take_one(State& state, Count step) {");
+      width_ = 1;
+      write_take();
+      width_ = loops_.width;
+    }
     line("  CUOP_FN void finish(const State& state) const {");
     for (size_t k = 0; k < loops_.walkers.size(); ++k) {
       if (loops_.walkers[k].role == Walker::Role::kReduced) write_result(k);
@@ -207,6 +214,26 @@ class Generator {
     line("  reduce_rows<Program, ", loops_.team, ", ", loops_.is_column ? "true" : "false", ", ",
          at_a_time, ">(a, a.share);");
     line("}");
+  }
+
+  void write_take() {
+    write_indices(loops_.kept, loops_.axes, "step");
+    write_loads();
+    write_values();
+    write_stores();
+    line("  }");
+  }
+
+  /// The elements of a row before the first whole pack: the same of all tensors (Loops).
+  void write_head() {
+    const auto along =
+        std::find_if(loops_.walkers.begin(), loops_.walkers.end(), [this](const Walker& walker) {
+          return walker.role == Walker::Role::kLeaf && inner_letter(walker) == 'v';
+        });
+    const auto k = static_cast<size_t>(along - loops_.walkers.begin());
+    line("    const auto place = reinterpret_cast<uint64_t>(", row_address(k), ") / ",
+         itemsize(along->dtype), ";");
+    line("    head = Count(-place & (kWidth - 1));");
   }
 
   void write_prepare() {
@@ -266,19 +293,23 @@ class Generator {
   }
 
   /// The address of a tensor's element where the thread's begin.
-  std::string address(size_t k) const {
+  std::string address(size_t k) const { return address(k, loops_.walkers[k].pattern.size()); }
+  /// Where the row begins.
+  std::string row_address(size_t k) const { return address(k, static_cast<size_t>(loops_.kept)); }
+  std::string address(size_t k, size_t axes) const {
     const Walker& walker = loops_.walkers[k];
     std::string text = cat("a.p", k);
-    for (size_t i = 0; i < walker.pattern.size(); ++i) {
+    for (size_t i = 0; i < axes; ++i) {
       const char letter = walker.pattern[i];
-      const std::string at = static_cast<int>(i) == loops_.inner() && loops_.width > 1
-                                 ? cat("i", i, " * ", loops_.width)
-                                 : cat("i", i);
+      const bool is_inner = static_cast<int>(i) == loops_.inner();
+      const std::string at = is_inner && width_ > 1 ? cat("i", i, " * ", width_) : cat("i", i);
       if (letter == 'v') text += cat(" + ", at);
       if (letter == 'x' || letter == 's') text += cat(" + ", at, " * a.s", k, "_", i);
+      if (letter == 'v' && is_inner && is_behind_head()) text += " + head";
     }
     return text;
   }
+  bool is_behind_head() const { return loops_.is_ragged && width_ > 1; }
 
   /// How a tensor that goes along the inner axis does.
   char inner_letter(const Walker& walker) const {
@@ -290,7 +321,7 @@ class Generator {
     for (size_t k = 0; k < loops_.walkers.size(); ++k) {
       const Walker& walker = loops_.walkers[k];
       if (walker.role != Walker::Role::kLeaf) continue;
-      line("    ", type_name(walker.dtype), " x", walker.number, "[", loops_.width, "];");
+      line("    ", type_name(walker.dtype), " x", walker.number, "[", width_, "];");
       const std::string call = cat("(x", walker.number, ", ", address(k));
       const char letter = inner_letter(walker);
       if (letter == 'b') {
@@ -298,7 +329,7 @@ class Generator {
       } else if (letter == 's') {
         line("    load_strided", call, ", ", inner_stride(k), ");");
       } else if (loops_.has_tail) {
-        line("    if (valid == ", loops_.width, ") load_pack", call, ");");
+        line("    if (valid == ", width_, ") load_pack", call, ");");
         line("    else load_part", call, ", valid);");
       } else {
         line("    load_pack", call, ");");
@@ -306,12 +337,12 @@ class Generator {
     }
     for (const Walker& walker : loops_.walkers) {
       if (walker.role != Walker::Role::kOutput) continue;
-      line("    ", type_name(walker.dtype), " y", walker.number, "[", loops_.width, "];");
+      line("    ", type_name(walker.dtype), " y", walker.number, "[", width_, "];");
     }
   }
 
   void write_values() {
-    open_loop(loops_.width);
+    open_loop(width_);
     for (size_t i = 0; i < expr_.nodes().size(); ++i) {
       if (is_needed_[i]) write_value(i);
     }
@@ -323,15 +354,20 @@ class Generator {
              accumulator_type(node), ">(v", node.arguments[0], "), ",
              loops_.is_column ? "true" : "k == 0", ");");
       } else if (node.kind == NodeKind::kReduce) {
-        write_fold(
-            i, static_cast<ReduceKind>(node.code), "state", loops_.is_column ? "[k]" : "[0]",
-            cat("convert<", accumulator_type(node), ">(v", node.arguments[0], ")"),
-            loops_.is_column ? "int64_t(step)" : cat("int64_t(step) * ", loops_.width, " + k"));
+        write_fold(i, static_cast<ReduceKind>(node.code), "state", loops_.is_column ? "[k]" : "[0]",
+                   cat("convert<", accumulator_type(node), ">(v", node.arguments[0], ")"),
+                   position());
       } else {
         line("      y", i, "[k] = ", stored(node.dtype, cat("v", index)), ";");
       }
     }
     line("    }");
+  }
+
+  /// Of a value among its row's.
+  std::string position() const {
+    if (loops_.is_column || width_ == 1) return "int64_t(step)";
+    return cat("int64_t(step) * ", width_, " + k", is_behind_head() ? " + head" : "");
   }
 
   /// A value as it lies in memory.
@@ -406,7 +442,8 @@ class Generator {
     if (has_moments(node)) value += ".about_mean()";
     if (kind == ReduceKind::kMean) {
       value = cat("mean_of(", value, ", ", type_name(real_dtype(accumulator_dtype(node))),
-                  "(a.share.length)", loops_.is_column ? "" : cat(" * ", loops_.width), ")");
+                  "(a.share.length)",
+                  loops_.is_column || loops_.is_ragged ? "" : cat(" * ", loops_.width), ")");
     }
     if (!is_position(kind)) {
       value = cat("convert<", type_name(node.dtype), ">(", value, ")");
@@ -425,6 +462,7 @@ class Generator {
   const Expr& expr_;
   const Loops& loops_;
   const std::vector<bool> is_needed_;
+  int width_;  ///< elements along the inner axis that are taken at once where text is written
   std::string out_;
 };
 
@@ -454,18 +492,6 @@ std::string kernel_title(const Expr& expr) {
     title += part;
   }
   return title.empty() ? "copy" : title;
-}
-
-int element_cost(const Expr& expr) {
-  const std::vector<bool> is_needed = needed_nodes(expr);
-  int cost = 1;
-  for (size_t i = 0; i < expr.nodes().size(); ++i) {
-    if (!is_needed[i]) continue;
-    const Node& node = expr.nodes()[i];
-    if (node.kind == NodeKind::kOp) cost += op_table()[static_cast<size_t>(node.code)].cost;
-    if (node.kind == NodeKind::kReduce || node.kind == NodeKind::kCast) cost += 1;
-  }
-  return cost;
 }
 
 }  // namespace cuop::jit

@@ -23,7 +23,4 @@ CompileRequest kernel_request(const Expr& expr, const Loops& loops);
 /// The name for messages and listings: "add_exp_sum", from the operations in their order.
 std::string kernel_title(const Expr& expr);
 
-/// The rough price of one element, an addition being 1.
-int element_cost(const Expr& expr);
-
 }  // namespace cuop::jit

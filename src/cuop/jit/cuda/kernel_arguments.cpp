@@ -50,7 +50,7 @@ struct FieldPacker {
   void share() {
     put(nullptr, 0, 8);
     put_number(loops.rows());
-    put_number(loops.steps());
+    put_number(loops.row_length());
     put_number(pieces.piece);
     put(&pieces.partials, sizeof(void*), sizeof(void*));
     put(&pieces.arrivals, sizeof(void*), sizeof(void*));

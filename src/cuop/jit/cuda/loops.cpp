@@ -25,6 +25,8 @@ constexpr int64_t kMaxRegisters = 128;
 constexpr int64_t kMaxColumnState = 32;
 /// Rows that threads take side by side by columns.
 constexpr int64_t kColumnsAbreast = 32;
+/// Rows are ragged where accesses would be shorter than that, and have at least so many packs.
+constexpr int64_t kShortAccess = 8, kRaggedPacks = 16;
 constexpr int64_t kLargest32 = std::numeric_limits<int32_t>::max();
 
 struct Axis {
@@ -243,8 +245,40 @@ class Planner {
            (width * cost > kMaxUnrolledCost || width * registers > kMaxRegisters || !fits(width))) {
       width /= 2;
     }
+    if (width * widest < kShortAccess && is_ragged(elements, cost, registers)) {
+      loops_.is_ragged = true;
+      width = static_cast<int>(elements);
+    }
     loops_.width = width;
-    loops_.has_tail = loops_.inner_size() % width != 0;
+    loops_.has_tail = !loops_.is_ragged && loops_.inner_size() % width != 0;
+  }
+
+  /// Whether all tensors have the same place in their accesses wherever a row begins.
+  bool is_ragged(int64_t width, int cost, int64_t registers) const {
+    if (!loops_.is_reduction || loops_.is_column || loops_.axes != loops_.kept + 1 ||
+        loops_.inner_size() < kRaggedPacks * width || width > kMaxWidth ||
+        width * cost > kMaxUnrolledCost || width * registers > kMaxRegisters) {
+      return false;
+    }
+    const Walker* first = nullptr;
+    for (const Walker& walker : loops_.walkers) {
+      if (walker.role == Walker::Role::kReduced) continue;
+      const bool is_repeated = inner_stride(walker) == 0;
+      if (walker.role != Walker::Role::kLeaf || (!is_repeated && inner_stride(walker) != 1)) {
+        return false;
+      }
+      if (is_repeated) continue;
+      if (first == nullptr) first = &walker;
+      if ((place_of(walker) - place_of(*first)) % width != 0) return false;
+      for (int i = 0; i < loops_.kept; ++i) {
+        if ((stride(walker, i) - stride(*first, i)) % width != 0) return false;
+      }
+    }
+    return first != nullptr;
+  }
+  /// Of a tensor's first element among all of memory.
+  static int64_t place_of(const Walker& walker) {
+    return static_cast<int64_t>(reinterpret_cast<uintptr_t>(walker.data)) / itemsize(walker.dtype);
   }
 
   bool fits(int width) const {
@@ -339,7 +373,7 @@ void Loops::add_key_to(std::string& key) const {
   }
   key += is_wide ? 'w' : 'n';
   key += has_tail ? 't' : '-';
-  key += is_column ? 'c' : 'r';
+  key += is_column ? 'c' : is_ragged ? 'e' : 'r';
   for (const Walker& walker : walkers) {
     key += '/';
     key += walker.pattern;
@@ -360,6 +394,18 @@ std::vector<bool> needed_nodes(const Expr& expr) {
     }
   }
   return is_needed;
+}
+
+int element_cost(const Expr& expr) {
+  const std::vector<bool> is_needed = needed_nodes(expr);
+  int cost = 1;
+  for (size_t i = 0; i < expr.nodes().size(); ++i) {
+    if (!is_needed[i]) continue;
+    const Node& node = expr.nodes()[i];
+    if (node.kind == NodeKind::kOp) cost += op_table()[static_cast<size_t>(node.code)].cost;
+    if (node.kind == NodeKind::kReduce || node.kind == NodeKind::kCast) cost += 1;
+  }
+  return cost;
 }
 
 }  // namespace cuop::jit

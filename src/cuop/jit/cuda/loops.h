@@ -35,6 +35,9 @@ struct Loops {
   int width = 1;          ///< elements along the inner axis that one thread takes at once
   bool has_tail = false;  ///< the inner axis is no multiple of the width
   bool is_wide = false;   ///< 64-bit indices
+  /// Reductions of rows that begin at any address: what lies before a row's first aligned pack and
+  /// behind its last one is taken one by one.
+  bool is_ragged = false;
   /// Reductions: neighbouring threads read neighbouring rows, not neighbouring elements of a row.
   bool is_column = false;
   int team = 1;  ///< threads that share a row
@@ -51,12 +54,17 @@ struct Loops {
   /// Of a reduction: groups of `width` rows by columns, else rows; and steps of each.
   int64_t rows() const { return is_column ? kept_size() / width : kept_size(); }
   int64_t steps() const { return is_column ? reduced_size() : reduced_size() / width; }
+  /// Steps, or where rows are ragged elements.
+  int64_t row_length() const { return is_ragged ? reduced_size() : steps(); }
   /// Adds to the expression's key what else a kernel depends on.
   void add_key_to(std::string& key) const;
 };
 
 /// `cost` is the price of one element, an addition being 1: dear ones are not taken many at once.
 Loops plan_loops(const Expr& expr, const Bindings& bindings, int cost);
+
+/// The rough price of one element, an addition being 1.
+int element_cost(const Expr& expr);
 
 /// Which nodes are needed for the outputs.
 std::vector<bool> needed_nodes(const Expr& expr);

@@ -12,6 +12,11 @@
 //   void finish(const State&);                   writes the row's result
 // and, where there is something to do now and then,
 //   static void prepare(State&);                 before some elements are folded
+//
+// Of rows that begin at any address a Program has a width, and `take` folds the r-th pack behind
+//   Count head;                                  the elements before the first aligned one
+//   static constexpr int kWidth;
+//   void take_one(State&, Count i);              folds the i-th element
 #pragma once
 
 #include "cuop/jit/kernels/sharing.cuh"
@@ -73,7 +78,7 @@ CUOP_FN T mean_of(T sum, R count) {
 /// Where the rows are and how they are shared.
 template <class Count>
 struct RowShare {
-  Count rows, length;  ///< length in steps of `take`
+  Count rows, length;  ///< length in steps of `take`, or with a head in elements
   Count piece;         ///< by columns, steps of one block
   void* partials;  ///< states [rows][pieces], by columns [pieces][rows], where blocks share rows
   unsigned* arrivals;  ///< zeros, one a group of rows; zeros again afterwards
@@ -119,6 +124,32 @@ CUOP_FN void prepare(typename Program::State& state) {
   if constexpr (requires { Program::prepare(state); }) Program::prepare(state);
 }
 
+/// A row's steps of `take`; the elements beside them have been folded.
+template <class Program, int Team, class Count>
+CUOP_FN Count take_ends(Program& program, typename Program::State& state, Count length, Count lane,
+                        bool is_mine) {
+  if constexpr (requires { program.head; }) {
+    const Count packs = (length - program.head) / Program::kWidth;
+    const Count inner = packs * Program::kWidth, ends = length - inner;
+    constexpr int kMost = 2 * Program::kWidth - 2, kEach = (kMost + Team - 1) / Team;
+    constexpr int kTogether = kEach < 4 ? kEach : 4;
+    if (is_mine) {
+#pragma unroll 1
+      for (Count i = lane; i < ends; i += kTogether * Team) {
+        prepare<Program>(state);
+#pragma unroll
+        for (int k = 0; k < kTogether; ++k) {
+          const Count at = i + k * Team;
+          if (at < ends) program.take_one(state, at < program.head ? at : at + inner);
+        }
+      }
+    }
+    return packs;
+  } else {
+    return length;
+  }
+}
+
 /// `Team` threads share a row: neighbours, or (IsColumn) threads of different warps, so that
 /// neighbours read neighbouring rows. `AtATime` steps have their loads on the way together, and so
 /// have the fewer that are left. Blocks that share a row take in turn what a team loads together:
@@ -147,8 +178,10 @@ CUOP_FN void reduce_rows(const Arguments& arguments, const RowShare<Count>& shar
       constexpr int kTogether = AtATime * Team, kLeft = AtATime > 1 ? AtATime - 1 : 1;
       const Count begin = (IsColumn ? share.piece : kTogether) * blockIdx.y;
       const Count turn = IsColumn ? kTogether : kTogether * pieces;
-      const bool is_last_piece = !IsColumn || share.length - begin < share.piece;
-      const Count end = is_last_piece ? share.length : begin + share.piece;
+      const Count steps =
+          take_ends<Program, Team>(program, mine, share.length, Count(lane), blockIdx.y == 0);
+      const bool is_last_piece = !IsColumn || steps - begin < share.piece;
+      const Count end = is_last_piece ? steps : begin + share.piece;
       Count r = begin + lane;
       if constexpr (AtATime > 1) {
 #pragma unroll 1
