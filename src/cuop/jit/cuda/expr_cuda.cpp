@@ -184,7 +184,7 @@ class Generator {
         line("      into.r", output, "[k].merge(other.r", output, "[k]);");
         return;
       }
-      write_fold(output, kind, "into", "[k]", cat("other.r", output, "[k]"),
+      write_fold(output, kind, "take_better<", "into", "[k]", cat("other.r", output, "[k]"),
                  cat("other.at", output, "[k]"));
     });
     line("    }");
@@ -255,13 +255,13 @@ class Generator {
     line("    for (int k = 0; k < ", count, "; ++k) {");
   }
 
-  /// Folds a value (and its position) into one of the results of the state named `into`.
-  void write_fold(size_t output, ReduceKind kind, const char* into, const char* which,
-                  const std::string& value, const std::string& position) {
+  /// Folds a value (and its position, by `take`) into one of the results of the state `into`.
+  void write_fold(size_t output, ReduceKind kind, const char* take, const char* into,
+                  const char* which, const std::string& value, const std::string& position) {
     const std::string result = cat(into, ".r", output, which);
     if (is_position(kind)) {
-      line("      take_better<", kind == ReduceKind::kArgMax ? "true" : "false", ">(", result, ", ",
-           into, ".at", output, which, ", ", value, ", ", position, ");");
+      line("      ", take, kind == ReduceKind::kArgMax ? "true" : "false", ">(", result, ", ", into,
+           ".at", output, which, ", ", value, ", ", position, ");");
     } else {
       line("      ", result, " = ", functor_of(kind), "::apply(", result, ", ", value, ");");
     }
@@ -354,9 +354,11 @@ class Generator {
              accumulator_type(node), ">(v", node.arguments[0], "), ",
              loops_.is_column ? "true" : "k == 0", ");");
       } else if (node.kind == NodeKind::kReduce) {
-        write_fold(i, static_cast<ReduceKind>(node.code), "state", loops_.is_column ? "[k]" : "[0]",
-                   cat("convert<", accumulator_type(node), ">(v", node.arguments[0], ")"),
-                   position());
+        // A pack is behind all that its thread has taken, an element beside the packs is not.
+        const char* const take = loops_.is_ragged && width_ == 1 ? "take_better<" : "take_next<";
+        write_fold(
+            i, static_cast<ReduceKind>(node.code), take, "state", loops_.is_column ? "[k]" : "[0]",
+            cat("convert<", accumulator_type(node), ">(v", node.arguments[0], ")"), position());
       } else {
         line("      y", i, "[k] = ", stored(node.dtype, cat("v", index)), ";");
       }

@@ -24,6 +24,8 @@ constexpr int64_t kMostAccesses = 10;
 /// (fewer), unless a team takes them all together.
 constexpr int64_t kManyRows = 1 << 15, kManyColumns = 1 << 17, kShortRow = 96, kLongColumn = 64;
 constexpr int kColumnTeam = 8;
+/// Rows that keep a device busy with a warp each, which agrees in less time than a block does.
+constexpr int64_t kManyLongRows = 1 << 13;
 constexpr int64_t kRegistersOfMultiprocessor = 65536, kThreadsOfMultiprocessor = 2048;
 
 /// Blocks whose threads find their registers, which are given out by eights.
@@ -106,7 +108,7 @@ int team_of_row(int64_t rows, int64_t steps, bool is_column, int64_t reach) {
     return rows >= kManyColumns && steps < kLongColumn && has_rest ? 1 : kColumnTeam;
   }
   if (steps <= 2 || (rows >= kManyRows && reach <= kShortRow)) return 1;
-  if (steps > 256) return 256;
+  if (steps > 256 && rows < kManyLongRows) return 256;
   const auto threads = static_cast<uint64_t>(divide_up(steps, int64_t{kStepsTogether}));
   return static_cast<int>(std::clamp<uint64_t>(std::bit_ceil(threads), 4, 32));
 }

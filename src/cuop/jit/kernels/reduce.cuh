@@ -8,7 +8,7 @@
 //   static State start();                        of no element
 //   static void merge(State& into, const State& other);
 //   Program(const Arguments&, Count row);
-//   void take(State&, Count r);                  folds the r-th elements of the row
+//   void take(State&, Count r);                  folds the r-th elements of the row, in their order
 //   void finish(const State&);                   writes the row's result
 // and, where there is something to do now and then,
 //   static void prepare(State&);                 before some elements are folded
@@ -16,7 +16,7 @@
 // Of rows that begin at any address a Program has a width, and `take` folds the r-th pack behind
 //   Count head;                                  the elements before the first aligned one
 //   static constexpr int kWidth;
-//   void take_one(State&, Count i);              folds the i-th element
+//   void take_one(State&, Count i);              folds the i-th element, behind all packs
 #pragma once
 
 #include "cuop/jit/kernels/sharing.cuh"
@@ -61,6 +61,16 @@ CUOP_FN void take_better(T& best, int64_t& position, T other, int64_t other_posi
   const bool is_nan_first = other != other && best == best;
   if (position == kNowhere || is_nan_first || (is_better && best == best) ||
       (is_equal && other_position < position)) {
+    best = other;
+    position = other_position;
+  }
+}
+
+/// The same of a value behind all that were taken.
+template <bool IsMax, class T>
+CUOP_FN void take_next(T& best, int64_t& position, T other, int64_t other_position) {
+  const bool is_better = IsMax ? !(other <= best) : !(other >= best);  // a NaN is
+  if (position == kNowhere || (is_better && best == best)) {
     best = other;
     position = other_position;
   }
@@ -124,29 +134,34 @@ CUOP_FN void prepare(typename Program::State& state) {
   if constexpr (requires { Program::prepare(state); }) Program::prepare(state);
 }
 
-/// A row's steps of `take`; the elements beside them have been folded.
-template <class Program, int Team, class Count>
-CUOP_FN Count take_ends(Program& program, typename Program::State& state, Count length, Count lane,
-                        bool is_mine) {
-  if constexpr (requires { program.head; }) {
-    const Count packs = (length - program.head) / Program::kWidth;
-    const Count inner = packs * Program::kWidth, ends = length - inner;
-    constexpr int kMost = 2 * Program::kWidth - 2, kEach = (kMost + Team - 1) / Team;
-    constexpr int kTogether = kEach < 4 ? kEach : 4;
-    if (is_mine) {
-#pragma unroll 1
-      for (Count i = lane; i < ends; i += kTogether * Team) {
-        prepare<Program>(state);
-#pragma unroll
-        for (int k = 0; k < kTogether; ++k) {
-          const Count at = i + k * Team;
-          if (at < ends) program.take_one(state, at < program.head ? at : at + inner);
-        }
-      }
-    }
-    return packs;
+template <class Program>
+concept HasHead = requires(Program program) {
+  program.head;
+};
+
+/// A row's steps of `take`.
+template <class Program, class Count>
+CUOP_FN Count steps_of(const Program& program, Count length) {
+  if constexpr (HasHead<Program>) {
+    return (length - program.head) / Program::kWidth;
   } else {
     return length;
+  }
+}
+/// Folds the elements beside them.
+template <int Team, class Program, class Count>
+CUOP_FN void take_ends(Program& program, typename Program::State& state, Count length, Count lane) {
+  const Count inner = steps_of(program, length) * Program::kWidth, ends = length - inner;
+  constexpr int kMost = 2 * Program::kWidth - 2, kEach = (kMost + Team - 1) / Team;
+  constexpr int kTogether = kEach < 4 ? kEach : 4;
+#pragma unroll 1
+  for (Count i = lane; i < ends; i += kTogether * Team) {
+    prepare<Program>(state);
+#pragma unroll
+    for (int k = 0; k < kTogether; ++k) {
+      const Count at = i + k * Team;
+      if (at < ends) program.take_one(state, at < program.head ? at : at + inner);
+    }
   }
 }
 
@@ -178,8 +193,7 @@ CUOP_FN void reduce_rows(const Arguments& arguments, const RowShare<Count>& shar
       constexpr int kTogether = AtATime * Team, kLeft = AtATime > 1 ? AtATime - 1 : 1;
       const Count begin = (IsColumn ? share.piece : kTogether) * blockIdx.y;
       const Count turn = IsColumn ? kTogether : kTogether * pieces;
-      const Count steps =
-          take_ends<Program, Team>(program, mine, share.length, Count(lane), blockIdx.y == 0);
+      const Count steps = steps_of(program, share.length);
       const bool is_last_piece = !IsColumn || steps - begin < share.piece;
       const Count end = is_last_piece ? steps : begin + share.piece;
       Count r = begin + lane;
@@ -198,6 +212,9 @@ CUOP_FN void reduce_rows(const Arguments& arguments, const RowShare<Count>& shar
         for (int k = 0; k < kLeft; ++k) {
           if (k == 0 || end - r > k * Team) program.take(mine, r + k * Team);
         }
+      }
+      if constexpr (HasHead<Program>) {
+        if (blockIdx.y == 0) take_ends<Team>(program, mine, share.length, Count(lane));
       }
     }
     merge_team<Program, Team, IsColumn>(states, mine, lane);
