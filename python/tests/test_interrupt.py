@@ -1,5 +1,6 @@
 """Ctrl-C ends what computes for hours within a second, and what comes after is as before."""
 
+import random
 import signal
 
 import pytest
@@ -78,9 +79,9 @@ def watched(work):
     marks = [begin, *(mark for mark in looked if mark < end), end]
     print(end - begin, max(b - a for a, b in zip(marks, marks[1:])))
 
-def bare(work, error=KeyboardInterrupt):
+def bare(work, error=KeyboardInterrupt, delay=0.3):
     try:
-        threading.Timer(0.3, interrupt).start()
+        threading.Timer(delay, interrupt).start()
         work()
     except error:
         print("heard after", time.monotonic() - asked)
@@ -163,10 +164,22 @@ def assert_heard(said):
     assert float(said.split()[-1]) < 3  # 1 s is promised; other processes may take the processor
 
 
+def interrupted(name, delay):
+    *before, call = ENDLESS[name].split("; ")
+    return run("\n".join([*before, f"bare(lambda: {call}, delay={delay})"]))
+
+
 @pytest.mark.parametrize("name", ENDLESS)
 def test_ctrl_c_is_heard(name):
-    *before, call = ENDLESS[name].split("; ")
-    assert_heard(run("\n".join([*before, f"bare(lambda: {call})"])))
+    assert_heard(interrupted(name, 0.3))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_ctrl_c_is_heard_while_work_begins(seed):
+    """Before ranks have met, devices are made ready and loops run."""
+    chance = random.Random(seed)
+    delay = 0.2 * chance.random() ** 4  # half of them within 13 ms
+    assert_heard(interrupted(chance.choice(list(ENDLESS)), delay))
 
 
 @pytest.mark.skipif(

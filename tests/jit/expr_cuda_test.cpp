@@ -390,7 +390,7 @@ TEST(Loops, ManyShortRowsAndColumnsAreAThreadEach) {
   EXPECT_EQ(team({40000, 255}, DType::kInt8), 32);
   EXPECT_EQ(team({8000, 257}, DType::kFloat64), 256);
   EXPECT_EQ(team({40000, 257}, DType::kFloat64), 32);  // a warp each keeps a device busy
-  EXPECT_EQ(team({40000, 257}, DType::kInt8), 4);  // 16 accesses of 16 bytes, beside their ends
+  EXPECT_EQ(team({40000, 257}, DType::kInt8), 4);      // 16 accesses of 16 bytes, beside their ends
   EXPECT_EQ(team({7, 800000}, DType::kFloat32, true), 1);
   EXPECT_EQ(team({48, 800000}, DType::kFloat32, true), 1);
   EXPECT_EQ(team({32, 800000}, DType::kFloat32, true), 8);  // which eight threads load at once
