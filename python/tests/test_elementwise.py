@@ -439,3 +439,28 @@ def test_whole_answers_are_exact():
     assert cuop.cbrt(cuop.tensor([27.0, -1000.0], dtype="float64")).tolist() == [3.0, -10.0]
     powers = [10.0**n for n in range(23)]
     assert cuop.log10(cuop.tensor(powers, dtype="float64")).tolist() == list(range(23))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_signs_of_short_floats(dtype):
+    """Of every number, alone and among other operations, whoever else reads what."""
+    bits = np.arange(2**16, dtype=np.uint16)
+    wide = bits.view(np.float16).astype(np.float32)
+    if dtype == "bfloat16":
+        wide = (bits.astype(np.uint32) << 16).view(np.float32)
+    x = cuop.tensor(wide).to(dtype)
+
+    def equal(got, expected):
+        assert got.dtype == cuop.dtype(dtype)
+        got, expected = got.to("float32").numpy(), np.asarray(expected, np.float32)
+        np.testing.assert_array_equal(got, expected)
+        assert np.array_equal(np.signbit(got)[got == got], np.signbit(expected)[got == got])
+
+    equal(cuop.abs(x), np.abs(wide))
+    equal(-x, -wide)
+    equal(cuop.abs(x[::-1]), np.abs(wide[::-1]))
+    results = cuop.fuse(lambda y: (cuop.abs(y), -y, y * 1, cuop.abs(-y), cuop.abs(y) + y))(x)
+    with np.errstate(invalid="ignore"):
+        rounded = cuop.tensor(np.abs(wide) + wide).to(dtype).to("float32").numpy()
+    for got, expected in zip(results, [np.abs(wide), -wide, wide, np.abs(wide), rounded]):
+        equal(got, expected)

@@ -411,3 +411,31 @@ def test_errors_are_typed_and_worded():
         cuop.max(cuop.ones(2, "complex64"))
     with pytest.raises(cuop.ExecutionError, match="NaN"):
         cuop.norm(x, math.nan)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize(
+    "length", [1, 2, 3, 4, 5, 8, 15, 16, 17, 31, 32, 33, 37, 64, 100, 257, 5000]
+)
+def test_sums_of_complex_rows(dtype, length):
+    """Of all lengths of what is added side by side, wherever the rows lie; parts do not mix."""
+    draw = np.random.default_rng(length)
+    x = (draw.normal(size=(13, length)) + 1e3j * draw.normal(size=(13, length))).astype(dtype)
+    given = cuop.tensor(x)
+    views = {
+        "whole": (given, x),
+        "behind the first": (given[:, 1:], x[:, 1:]),
+        "every second": (given[:, ::2], x[:, ::2]),
+        "from the end": (given[:, ::-1], x[:, ::-1]),
+        "every second row": (given[::2], x[::2]),
+    }
+    for name, (ours, theirs) in views.items():
+        wide = theirs.astype(np.clongdouble)
+        for got, expected in ((ours.sum(axis=1), wide.sum(axis=1)), (ours.sum(), wide.sum())):
+            for part in (np.real, np.imag):
+                size = np.abs(part(wide)).sum()
+                error = np.abs(part(got.numpy()) - part(expected))
+                assert np.all(error <= 4 * EPS[dtype] * size), name
+        if theirs.shape[1] > 0:
+            got, expected = ours.mean(axis=1).numpy(), wide.mean(axis=1)
+            assert np.all(np.abs(got - expected) <= 4 * EPS[dtype] * np.abs(wide).sum(axis=1)), name

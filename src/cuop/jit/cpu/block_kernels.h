@@ -40,6 +40,7 @@ template <class Entry>
 using PerDType = std::array<Entry, kDTypeCount>;
 
 /// Kernels by [operation][compute dtype], [from][to] and [kind][dtype]; null where there is none.
+/// Of 16-bit floats, which compute in float32, there are the operations on their sign.
 struct BlockTable {
   std::array<PerDType<BlockKernel>, kMaxOps> ops{};
   PerDType<PerDType<BlockKernel>> casts{};

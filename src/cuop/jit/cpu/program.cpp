@@ -14,10 +14,11 @@ constexpr int kForever = std::numeric_limits<int>::max();
 
 /// Working memory of one compilation, kept by each thread so that small ones allocate nothing.
 struct CompileWorkspace {
-  std::vector<int> last_use;  // by node; -1 when no output needs it
-  std::vector<int> root;      // the node whose slot holds this node's value
-  std::vector<int> slot;      // by node, where the value is
-  std::vector<int> output;    // by node, the first output it is written to, or -1
+  std::vector<int> last_use;     // by node; -1 when no output needs it
+  std::vector<int> root;         // the node whose slot holds this node's value
+  std::vector<int> slot;         // by node, where the value is
+  std::vector<int> output;       // by node, the first output it is written to, or -1
+  std::vector<bool> is_widened;  // by node, whether the value is read in float32 where it is short
   std::vector<int> free_registers;
 };
 
@@ -61,6 +62,7 @@ class Compiler {
     work_.root.resize(at(count()));
     work_.slot.assign(at(count()), -1);
     work_.output.assign(at(count()), -1);
+    work_.is_widened.assign(at(count()), false);
     work_.free_registers.clear();
   }
 
@@ -68,6 +70,13 @@ class Compiler {
   bool is_alias(const Node& node) const {
     return node.kind == NodeKind::kCast && !is_16bit(node.dtype) &&
            compute_dtype(node.compute) == node.dtype;
+  }
+
+  /// An operation on the bits of a 16-bit leaf.
+  bool is_of_bits(const Node& node) const {
+    return node.kind == NodeKind::kOp && is_16bit(node.compute) && node.dtype == node.compute &&
+           table_.op(node.code, node.compute) != nullptr &&
+           expr_.node(node.arguments[0]).kind == NodeKind::kLeaf;
   }
 
   /// True when an instruction of its own puts the node's value where it is wanted.
@@ -87,12 +96,14 @@ class Compiler {
       work_.last_use[at(node)] = std::max(work_.last_use[at(node)], node);
       // What is not written where it is computed is copied to its outputs in the end.
       if (first >= 0 || !is_computed(node)) work_.last_use[at(node)] = kForever;
+      work_.is_widened[at(work_.root[at(node)])] = true;
       if (first < 0) first = static_cast<int>(k);
     }
     for (int i = count() - 1; i >= 0; --i) {
       if (work_.last_use[at(i)] < 0) continue;
       for (const int argument : expr_.node(i).arguments) {
         if (argument < 0) continue;
+        if (!is_of_bits(expr_.node(i))) work_.is_widened[at(work_.root[at(argument)])] = true;
         const int until = expr_.node(i).kind == NodeKind::kReduce ? kForever : i;
         work_.last_use[at(argument)] = std::max(work_.last_use[at(argument)], until);
       }
@@ -162,7 +173,7 @@ class Compiler {
     const Node& node = expr_.node(i);
     program_.is_leaf_used[at(node.code)] = true;
     const int leaf = node.code;
-    if (!is_16bit(node.dtype)) {
+    if (!is_16bit(node.dtype) || !work_.is_widened[at(i)]) {
       work_.slot[at(i)] = leaf;
       return;
     }
@@ -200,6 +211,7 @@ class Compiler {
       in[k] = static_cast<int16_t>(work_.slot[at(work_.root[at(node.arguments[k])])]);
     }
     if (is_narrowing(node)) return lower_narrowing(i, in[0]);
+    if (is_of_bits(node)) return lower_bits(i);
     release_arguments(i, true);
     const bool is_direct = output >= 0 && !is_16bit(node.dtype);
     const int out = is_direct ? program_.output_slot(output) : new_register();
@@ -229,13 +241,25 @@ class Compiler {
     release_arguments(i, false);
   }
 
+  void lower_bits(int i) {
+    const Node& node = expr_.node(i);
+    work_.slot[at(i)] = new_register();
+    make_16bit(i, table_.op(node.code, node.dtype), expr_.node(node.arguments[0]).code);
+    release_arguments(i, true);
+    release_arguments(i, false);
+  }
+
   /// Rounds a value to its own dtype, so that a fused chain returns what its steps would.
   void round_to_16bit(int i, DType from, int in) {
+    make_16bit(i, table_.cast(from, expr_.node(i).dtype), in);
+  }
+  /// By a kernel whose results have 16 bits.
+  void make_16bit(int i, BlockKernel kernel, int in) {
     const DType dtype = expr_.node(i).dtype;
     const int slot = work_.slot[at(i)], output = work_.output[at(i)];
     const int rounded = output >= 0 ? program_.output_slot(output) : new_register();
     program_.cost += 2;
-    emit_cast(from, dtype, in, rounded);
+    emit(kernel, rounded, {static_cast<int16_t>(in), 0, 0}, "16-bit results");
     if (work_.last_use[at(i)] > i) emit_cast(dtype, DType::kFloat32, rounded, slot);
     if (output < 0) {
       work_.free_registers.push_back(rounded);

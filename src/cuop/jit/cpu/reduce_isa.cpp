@@ -54,33 +54,93 @@ struct Extreme {
   }
 };
 
+template <class T>
+using Vector [[gnu::vector_size(64)]] = T;
+template <class T>
+constexpr int kVectorLanes = 64 / static_cast<int>(sizeof(T));
+
+/// Of four vectors the lanes from First on, combined in pairs as numbers of type A.
+template <class K, class T, class A, int First>
+[[gnu::always_inline]] inline void combine_lanes(const Vector<T> (&x)[4], Vector<A>& result) {
+  using Part [[gnu::vector_size(64 * sizeof(T) / sizeof(A))]] = T;
+  Vector<A> wide[4];
+  for (int k = 0; k < 4; ++k) {
+    Part part;
+    std::memcpy(&part, reinterpret_cast<const T*>(&x[k]) + First, sizeof(part));
+    wide[k] = __builtin_convertvector(part, Vector<A>);
+  }
+  K::combine(wide[0], wide[1]);
+  K::combine(wide[2], wide[3]);
+  K::combine(wide[0], wide[2]);
+  result = wide[0];
+}
+/// All lanes of four vectors, combined in pairs until `Count` are left at the front.
+template <int Count, class K, class T, class A>
+[[gnu::always_inline]] inline void fold_lanes(const Vector<T> (&x)[4], A (&left)[kVectorLanes<A>]) {
+  Vector<A> wide;
+  combine_lanes<K, T, A, 0>(x, wide);
+  if constexpr (sizeof(A) > sizeof(T)) {
+    Vector<A> others;
+    combine_lanes<K, T, A, kVectorLanes<A>>(x, others);
+    K::combine(wide, others);
+  }
+  std::memcpy(left, &wide, sizeof(wide));
+  for (int half = kVectorLanes<A> / 2; half >= Count; half /= 2) {
+    for (int lane = 0; lane < half; ++lane) K::combine(left[lane], left[lane + half]);
+  }
+}
+
+/// Whole groups of four vectors, from `begin` on in each lane; how many elements that were.
+template <class K, class T>
+[[gnu::always_inline]] inline int64_t take_vectors(Vector<T> (&sums)[4], const T* x, int64_t n,
+                                                   T begin) {
+  constexpr int64_t lanes = kVectorLanes<T>, width = 4 * lanes;
+  for (Vector<T>& sum : sums) sum = Vector<T>{} + begin;
+  int64_t i = 0;
+  for (; i + width <= n; i += width) {
+    for (int k = 0; k < 4; ++k) {
+      Vector<T> value;
+      std::memcpy(&value, x + i + k * lanes, sizeof(value));
+      K::combine(sums[k], value);
+    }
+  }
+  return i;
+}
+
 /// Vector lanes for the real types; the accumulator type from there on.
 template <class K, class T>
 void run_real(void* accumulator, const void* in, int64_t n) {
   using A = typename AccumulatorOf<T>::type;
-  using V [[gnu::vector_size(64)]] = T;
-  constexpr int64_t lanes = 64 / sizeof(T), width = 4 * lanes;
   const auto* x = static_cast<const T*>(in);
   A total = static_cast<A>(K::start(x));
   int64_t i = 0;
-  if (n >= width) {
-    const T begin = K::start(x);
-    V sums[4];
-    for (V& sum : sums) sum = V{} + begin;
-    for (; i + width <= n; i += width) {
-      for (int k = 0; k < 4; ++k) {
-        V value;
-        std::memcpy(&value, x + i + k * lanes, sizeof(V));
-        K::combine(sums[k], value);
-      }
-    }
-    for (const V& sum : sums) {
-      for (int64_t lane = 0; lane < lanes; ++lane) {
-        K::combine(total, static_cast<A>(sum[lane]));
-      }
-    }
+  if (n >= 4 * kVectorLanes<T>) {
+    Vector<T> sums[4];
+    i = take_vectors<K, T>(sums, x, n, K::start(x));
+    A left[kVectorLanes<A>];
+    fold_lanes<1, K, T>(sums, left);
+    K::combine(total, left[0]);
   }
   for (; i < n; ++i) K::combine(total, static_cast<A>(x[i]));
+  std::memcpy(accumulator, &total, sizeof(A));
+}
+
+/// Sums of complex numbers: those of their parts, which take turns in the lanes.
+template <class T>
+void run_complex_sum(void* accumulator, const void* in, int64_t n) {
+  using Part = RealType<T>;
+  using A = typename AccumulatorOf<T>::type;
+  const auto* x = static_cast<const T*>(in);
+  A total(0);
+  int64_t i = 0;
+  if (2 * n >= 4 * kVectorLanes<Part>) {
+    Vector<Part> sums[4];
+    i = take_vectors<Sum, Part>(sums, static_cast<const Part*>(in), 2 * n, Part(0)) / 2;
+    RealType<A> left[kVectorLanes<RealType<A>>];
+    fold_lanes<2, Sum, Part>(sums, left);
+    total = {left[0], left[1]};
+  }
+  for (; i < n; ++i) total += static_cast<A>(x[i]);
   std::memcpy(accumulator, &total, sizeof(A));
 }
 
@@ -118,7 +178,9 @@ template <class K, class T, bool IsMean = false, class As = T>
 void add_reduction(BlockTable& table, ReduceKind kind) {
   ReduceKernel& entry =
       table.reductions[static_cast<size_t>(kind)][static_cast<size_t>(dtype_of<T>)];
-  if constexpr (is_complex_type<T> || is_bool_type<T>) {
+  if constexpr (is_complex_type<T> && std::is_same_v<K, Sum>) {
+    entry.run = run_complex_sum<T>;
+  } else if constexpr (is_complex_type<T> || is_bool_type<T>) {
     entry.run = run_scalar<K, As>;
   } else {
     entry.run = run_real<K, As>;

@@ -31,7 +31,7 @@ struct Fold {
 
 /// The fold for elements of that dtype: float32 and float64 for every kind; float16, bfloat16 for
 /// kMoments; int64, uint64 for kSum, kProd, kMax, kMin and kExactSum; uint8 for kMax and kMin;
-/// complex64, complex128 for kProd. NotImplementedError for any other.
+/// complex64, complex128 for kSum and kProd. NotImplementedError for any other.
 const Fold& fold_cpu(ReduceKind kind, DType element);
 
 /// Elements of kMax and kMin.

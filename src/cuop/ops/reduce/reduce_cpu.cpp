@@ -92,8 +92,13 @@ void repair_norms(const Reduction& reduction, const Tensor& x, const std::vector
   }
 }
 
-bool takes_parts(const Reduction& reduction) {
-  return reduction.kind == ReduceKind::kSum || reduction.kind == ReduceKind::kMean;
+/// Sums of complex numbers are those of their parts, but of rows, which lie one after the other.
+bool takes_parts(const char* who, const Reduction& reduction, const Tensor& x,
+                 const std::vector<int>& axes, const Tensor& result) {
+  if (reduction.kind != ReduceKind::kSum && reduction.kind != ReduceKind::kMean) return false;
+  const FoldInput whole = fold_input(reduction, x.dtype());
+  return whole.kind != ReduceKind::kSum ||
+         plan_fold(who, whole, x, result.layout(), axes).by_columns;
 }
 
 using SumTypes = Joined<TypeList<int64_t, uint64_t>, FloatComplexTypes>;
@@ -128,7 +133,7 @@ void scan(T* line, int64_t step, int64_t width, int64_t stride, int64_t length) 
 void reduce_cpu(const char* who, const Reduction& reduction, const Tensor& x,
                 const std::vector<int>& axes, const Tensor& result) {
   const FoldInput input = fold_input(reduction, real_dtype(x.dtype()));
-  if (is_complex(x.dtype()) && takes_parts(reduction)) {
+  if (is_complex(x.dtype()) && takes_parts(who, reduction, x, axes, result)) {
     return reduce_real(who, reduction, input, as_real(x), axes, as_real(result), result.dtype());
   }
   const bool is_euclid = reduction.kind == ReduceKind::kNorm && reduction.parameter == 2.0;

@@ -7,6 +7,7 @@
 #include "cuop/core/enum_names.h"
 #include "cuop/core/text.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/index/view.h"
 
 namespace cuop {
 
@@ -214,10 +215,11 @@ Tensor finish_states(const Reduction& reduction, const FoldInput& input, const T
   // States that are values: the same memory. An offset can only be that of the result itself.
   const Layout layout{{states.nbytes() / itemsize(input.element)}, {1}, states.layout().offset};
   const Tensor values(states.storage(), layout, input.element);
-  if (input.kind == ReduceKind::kSum && is_floating(input.element)) {
+  if (input.kind == ReduceKind::kSum && !is_integer(input.element)) {
     const double divisor = is_mean ? static_cast<double>(count) : 1.0;
-    input.element == DType::kFloat32 ? finish_sums<float>(values, divisor)
-                                     : finish_sums<double>(values, divisor);
+    const Tensor parts = as_real(values);
+    parts.dtype() == DType::kFloat32 ? finish_sums<float>(parts, divisor)
+                                     : finish_sums<double>(parts, divisor);
   }
   if (reduction.kind == ReduceKind::kNorm) {
     auto* value = values.data<double>();

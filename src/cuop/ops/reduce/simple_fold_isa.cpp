@@ -85,13 +85,30 @@ struct Accumulators {
       part[k] = Op::apply(part[k], other.part[k]);
     }
   }
-  [[gnu::always_inline]] T total() const {
-    using V = lanes::Vector<T>;
-    const V low = Op::apply(part[0], part[1]);
-    const V high = Op::apply(part[2], part[3]);
-    return lanes::fold<T>(Op::apply(low, high), [](T a, T b) { return T(Op::apply(a, b)); });
+  [[gnu::always_inline]] lanes::Vector<T> together() const {
+    return Op::apply(Op::apply(part[0], part[1]), Op::apply(part[2], part[3]));
   }
 };
+
+/// Of as many numbers, each with that half of them behind it, until `Count` are left.
+template <int Count, class Op, class T, size_t N>
+[[gnu::always_inline]] inline void fold_halves(T (&part)[N]) {
+  for (int half = N / 2; half >= Count; half /= 2) {
+    for (int k = 0; k < half; ++k) part[k] = Op::apply(part[k], part[k + half]);
+  }
+}
+
+/// Few numbers, eight side by side, until `Count` are left.
+template <int Count, class T, class Op>
+[[gnu::always_inline]] inline void fold_few(const T* data, int64_t n, T (&part)[8]) {
+  std::fill(part, part + 8, Op::template identity<T>);
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    for (int k = 0; k < 8; ++k) part[k] = Op::apply(part[k], data[i + k]);
+  }
+  for (int k = 0; i < n; ++i, ++k) part[k] = Op::apply(part[k], data[i]);
+  fold_halves<Count, Op>(part);
+}
 
 template <class T, class Op>
 T fold_short(const T* data, int64_t n) {
@@ -101,34 +118,27 @@ T fold_short(const T* data, int64_t n) {
     return result;
   }
   T part[8];
-  std::fill(part, part + 8, Op::template identity<T>);
-  int64_t i = 0;
-  for (; i + 8 <= n; i += 8) {
-    for (int k = 0; k < 8; ++k) part[k] = Op::apply(part[k], data[i + k]);
-  }
-  for (int k = 0; i < n; ++i, ++k) part[k] = Op::apply(part[k], data[i]);
-  for (int half = 4; half > 0; half /= 2) {
-    for (int k = 0; k < half; ++k) part[k] = Op::apply(part[k], part[k + half]);
-  }
+  fold_few<1, T, Op>(data, n, part);
   return part[0];
 }
 
+template <class T>
+constexpr int64_t kGroup = kAccumulators* lanes::kCount<T>;
+
 /// Leaves of 16 groups, combined pairwise like the carries of a binary counter: the error of a sum
-/// grows with the logarithm of n.
+/// grows with the logarithm of n. Leaves out what is no whole group; there is one at least.
 template <class T, class Op>
-T fold_row(const T* data, int64_t n) {
-  constexpr int64_t kGroup = kAccumulators * lanes::kCount<T>;
-  if (n < kGroup) return fold_short<T, Op>(data, n);
+lanes::Vector<T> fold_groups(const T* data, int64_t n) {
   Accumulators<T, Op> stack[48];
   int64_t leaves = 0;
   int depth = 0;
   int64_t i = 0;
-  while (i + kGroup <= n) {
+  while (i + kGroup<T> <= n) {
     Accumulators<T, Op> leaf;
     leaf.load(data + i);
-    const int64_t groups = std::min<int64_t>(kGroupsPerLeaf, (n - i) / kGroup);
-    for (int64_t g = 1; g < groups; ++g) leaf.fold(data + i + g * kGroup);
-    i += groups * kGroup;
+    const int64_t groups = std::min<int64_t>(kGroupsPerLeaf, (n - i) / kGroup<T>);
+    for (int64_t g = 1; g < groups; ++g) leaf.fold(data + i + g * kGroup<T>);
+    i += groups * kGroup<T>;
     ++leaves;
     for (int64_t carry = leaves; (carry & 1) == 0; carry >>= 1) leaf.fold(stack[--depth]);
     stack[depth++] = leaf;
@@ -137,9 +147,16 @@ T fold_row(const T* data, int64_t n) {
     --depth;
     stack[depth - 1].fold(stack[depth]);
   }
-  T result = stack[0].total();
-  if (i < n) result = Op::apply(result, fold_short<T, Op>(data + i, n - i));
-  return result;
+  return stack[0].together();
+}
+
+template <class T, class Op>
+T fold_row(const T* data, int64_t n) {
+  if (n < kGroup<T>) return fold_short<T, Op>(data, n);
+  const int64_t rest = n % kGroup<T>;
+  const T result =
+      lanes::fold<T>(fold_groups<T, Op>(data, n), [](T a, T b) { return T(Op::apply(a, b)); });
+  return rest == 0 ? result : Op::apply(result, fold_short<T, Op>(data + n - rest, rest));
 }
 
 /// Largest or smallest of a row. A sum beside it tells cheaply that there may be a NaN; only then
@@ -147,14 +164,13 @@ T fold_row(const T* data, int64_t n) {
 template <class T, class Op>
 T extreme_of_row(const T* data, int64_t n) {
   using V = lanes::Vector<T>;
-  constexpr int64_t kGroup = kAccumulators * lanes::kCount<T>;
-  if (n < kGroup) return fold_short<T, Op>(data, n);
+  if (n < kGroup<T>) return fold_short<T, Op>(data, n);
   V part[kAccumulators], check[kAccumulators] = {};
 #pragma GCC unroll 4
   for (int k = 0; k < kAccumulators; ++k) part[k] = lanes::load(data + k * lanes::kCount<T>);
   // The last group may begin in the one before: twice the same changes nothing.
-  for (int64_t i = 0; i < n; i += kGroup) {
-    const T* const group = data + std::min(i, n - kGroup);
+  for (int64_t i = 0; i < n; i += kGroup<T>) {
+    const T* const group = data + std::min(i, n - kGroup<T>);
 #pragma GCC unroll 4
     for (int k = 0; k < kAccumulators; ++k) {
       lanes::prefetch(group + k * lanes::kCount<T>);
@@ -234,6 +250,47 @@ template <class T, class Op>
 constexpr Fold kFold{sizeof(T),   !kIsOrdering<Op>, init<T, Op>,
                      rows<T, Op>, columns<T, Op>,   merge<T, Op>};
 
+/// Complex sums: the parts take turns in the lanes.
+template <class T>
+void add_complex_row(T* state, const T* data, int64_t n) {
+  const int64_t rest = n % kGroup<T>;
+  if (rest < n) {
+    T part[lanes::kCount<T>];
+    lanes::store(part, fold_groups<T, Add>(data, n));
+    fold_halves<2, Add>(part);
+    for (int k = 0; k < 2; ++k) state[k] += part[k];
+  }
+  if (rest == 0) return;
+  T part[8];
+  fold_few<2, T, Add>(data + n - rest, rest, part);
+  for (int k = 0; k < 2; ++k) state[k] += part[k];
+}
+template <class T>
+void complex_sum_init(void* states, int64_t count) {
+  init<T, Add>(states, 2 * count);
+}
+template <class T>
+void complex_sum_rows(void* states, const void* data, int64_t count, int64_t row_stride,
+                      int64_t n) {
+  auto* state = static_cast<T*>(states);
+  const auto* row = static_cast<const T*>(data);
+  for (int64_t i = 0; i < count; ++i) {
+    add_complex_row(state + 2 * i, row + 2 * i * row_stride, 2 * n);
+  }
+}
+template <class T>
+void complex_sum_columns(void* states, const void* const* rows, int64_t row_count, int64_t count) {
+  columns<T, Add>(states, rows, row_count, 2 * count);
+}
+template <class T>
+void complex_sum_merge(void* into, const void* from, int64_t count) {
+  merge<T, Add>(into, from, 2 * count);
+}
+template <class T>
+constexpr Fold kComplexSum{2 * sizeof(T),          true,
+                           complex_sum_init<T>,    complex_sum_rows<T>,
+                           complex_sum_columns<T>, complex_sum_merge<T>};
+
 /// Complex products: no vectors, their multiplication is not done by lanes; of a row several side
 /// by side, as each waits for the one before it.
 template <class T>
@@ -290,6 +347,8 @@ template <>
 const Fold* simple_fold<isa::CUOP_ISA>(ReduceKind kind, DType element) {
   switch (kind) {
     case ReduceKind::kSum:
+      if (element == DType::kComplex64) return &kComplexSum<float>;
+      if (element == DType::kComplex128) return &kComplexSum<double>;
       return arithmetic<Add>(element);
     case ReduceKind::kProd:
       if (is_complex(element)) {
