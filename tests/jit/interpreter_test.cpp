@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <random>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "cuop/jit/fusion.h"
 #include "cuop/jit/kernels/op_list.h"
 #include "cuop/jit/run.h"
+#include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/view.h"
@@ -277,6 +279,59 @@ TEST_P(Interpreter, OutputsThatAreNotComputedAreCopied) {
     EXPECT_EQ(results[1].data<float>()[i], 2.0f);
     EXPECT_EQ(results[2].data<float>()[i], value + 2.0f);
     EXPECT_EQ(results[3].data<float>()[i], value + 2.0f);
+  }
+}
+
+/// Rows longer and shorter than a block, of which some blocks lie in one row.
+TEST_P(Interpreter, OneElementForManyIsAsIfItStoodThereForEach) {
+  constexpr DType kDtypes[] = {DType::kBool,    DType::kInt8,    DType::kUInt8,
+                               DType::kInt32,   DType::kUInt64,  DType::kFloat16,
+                               DType::kFloat32, DType::kFloat64, DType::kComplex64};
+  const auto ops = op_table();
+  for (const DType dtype : kDtypes) {
+    const Tensor numbers = cast(random_floats({3 * 40007}, 8), dtype);
+    const auto part = [&](Shape shape, int64_t first) {
+      Strides strides = contiguous_layout(shape).strides;
+      return numbers.with_layout({std::move(shape), std::move(strides), first});
+    };
+    for (size_t code = 0; code < ops.size(); ++code) {
+      const OpInfo& op = ops[code];
+      const bool is_known = table().op(static_cast<int>(code), compute_dtype(dtype)) != nullptr;
+      if (op.arity < 2 || op.rule == Rule::kSelect || !is_known || !(op.cost < 8)) continue;
+      if (op.rule == Rule::kInexact && !is_floating(dtype) && !is_complex(dtype)) continue;
+      Expr expr;
+      std::vector<int> arguments;
+      for (int k = 0; k < op.arity; ++k) arguments.push_back(expr.add_leaf(dtype));
+      const DType to = op.rule == Rule::kBool ? DType::kBool : dtype;
+      expr.add_output(expr.add_op(static_cast<int>(code), {dtype, to}, arguments));
+      for (const Shape& shape : {Shape{3, 40007}, {700, 171}, {5, 7, 33}}) {
+        Shape row = shape, column = shape, one = shape;
+        for (int axis = 0; axis + 1 < shape.ndim(); ++axis) row[axis] = one[axis] = 1;
+        column.back() = one.back() = 1;
+        const Tensor all = part(shape, 0);
+        for (const Tensor& few : {part(row, 5), part(column, 3), part(one, 9)}) {
+          for (int where = 0; where < op.arity; ++where) {
+            std::vector<Tensor> given(static_cast<size_t>(op.arity), few);
+            given[static_cast<size_t>(where)] = all;
+            const auto run = [&](const std::vector<Tensor>& leaves) {
+              std::vector<const Tensor*> pointers;
+              for (const Tensor& leaf : leaves) pointers.push_back(&leaf);
+              const Tensor result = empty(shape, to, kCpu);
+              const Tensor* const out = &result;
+              run_cpu(expr, {shape, 0, pointers, {}, {&out, 1}}, table());
+              return result;
+            };
+            std::vector<Tensor> whole;
+            for (const Tensor& leaf : given) whole.push_back(clone(broadcast_to(leaf, shape)));
+            const Tensor got = run(given), expected = run(whole);
+            ASSERT_EQ(std::memcmp(got.data(), expected.data(), static_cast<size_t>(got.nbytes())),
+                      0)
+                << op.name << ' ' << dtype << ' ' << shape << " with " << few.shape() << " beside "
+                << where;
+          }
+        }
+      }
+    }
   }
 }
 

@@ -75,6 +75,19 @@ Access::Access(const Tensor& tensor, const Shape& shape)
   }
 }
 
+std::byte* Access::run_at(int64_t start, int64_t count) const {
+  const Layout& walk = *walk_;
+  const int last = walk.ndim() - 1;
+  const int64_t along = start % walk.shape[last];
+  if (along + count > walk.shape[last]) return nullptr;
+  int64_t rest = start / walk.shape[last], offset = along * walk.strides[last];
+  for (int axis = last - 1; axis >= 0; --axis) {
+    offset += rest % walk.shape[axis] * walk.strides[axis];
+    rest /= walk.shape[axis];
+  }
+  return data_ + offset * itemsize_;
+}
+
 template <int64_t Size, bool IsGather>
 void Access::copy(int64_t start, int64_t count, std::byte* packed) const {
   const Layout& walk = *walk_;

@@ -22,6 +22,12 @@ class Access {
   std::byte* at(int64_t index) const {
     return mode_ == Mode::kInPlace ? data_ + index * itemsize_ : data_;
   }
+  /// Whether the innermost axis is one element again and again, or goes along memory.
+  bool has_constant_runs() const { return mode_ == Mode::kStrided && walk_->strides.back() == 0; }
+  bool has_packed_runs() const { return mode_ == Mode::kStrided && walk_->strides.back() == 1; }
+  /// Of an access by strides the address of element `start` where `count` elements from there on
+  /// lie in one run of the innermost axis, else null.
+  std::byte* run_at(int64_t start, int64_t count) const;
   /// Copies `count` elements in iteration order from `start` on, to or from packed memory.
   void gather(int64_t start, int64_t count, void* packed) const;
   void scatter(int64_t start, int64_t count, const void* packed) const;

@@ -20,6 +20,12 @@ inline constexpr int64_t kBlockMultiple = 16;
 /// argument.
 using BlockKernel = void (*)(void* out, const void* a, const void* b, const void* c, int64_t n);
 
+/// The same where an argument is one element for all.
+struct ScalarKernels {
+  BlockKernel before = nullptr;  ///< the first of two
+  BlockKernel behind = nullptr;  ///< the second of two, or the others of three
+};
+
 /// Reduction of a run of elements (any number of them). Float32 is accumulated in vector lanes over
 /// one run and in float64 over runs.
 struct ReduceKernel {
@@ -43,11 +49,15 @@ using PerDType = std::array<Entry, kDTypeCount>;
 /// Of 16-bit floats, which compute in float32, there are the operations on their sign.
 struct BlockTable {
   std::array<PerDType<BlockKernel>, kMaxOps> ops{};
+  std::array<PerDType<ScalarKernels>, kMaxOps> scalar_ops{};  ///< of cheap operations
   PerDType<PerDType<BlockKernel>> casts{};
   std::array<PerDType<ReduceKernel>, kFoldedKinds> reductions{};
 
   BlockKernel op(int code, DType dtype) const {
     return ops[static_cast<size_t>(code)][static_cast<size_t>(dtype)];
+  }
+  const ScalarKernels& scalar_op(int code, DType dtype) const {
+    return scalar_ops[static_cast<size_t>(code)][static_cast<size_t>(dtype)];
   }
   BlockKernel cast(DType from, DType to) const {
     return casts[static_cast<size_t>(from)][static_cast<size_t>(to)];

@@ -51,6 +51,45 @@ void run_block(void* out, const void* first, const void* second, const void* thi
   }
 }
 
+template <class F, class... Any>
+constexpr bool kIsIn = (std::is_same_v<F, Any> || ...);
+/// Cheap operations of which one argument is often a number: a block of that number would take as
+/// much of the first-level cache as the elements.
+template <class F, class T>
+constexpr bool kTakesScalars =
+    kIsIn<F, fn::Add, fn::Subtract, fn::Multiply> ||
+    (!is_complex_type<T> &&
+     kIsIn<F, fn::Divide, fn::Maximum, fn::Minimum, fn::Equal, fn::NotEqual, fn::Less,
+           fn::LessEqual, fn::Greater, fn::GreaterEqual, fn::Clip>);
+
+template <class F, class T>
+void run_with_scalar_before(void* out, const void* first, const void* second, const void*,
+                            int64_t n) {
+  promise_whole_vectors(n);
+  const T a = *static_cast<const T*>(first);
+  const auto* b = static_cast<const T*>(second);
+  auto* result = static_cast<decltype(F::template apply<T>(a, *b))*>(out);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) result[i] = F::template apply<T>(a, b[i]);
+}
+template <class F, class T>
+void run_with_scalars_behind(void* out, const void* first, const void* second, const void* third,
+                             int64_t n) {
+  promise_whole_vectors(n);
+  const auto* a = static_cast<const T*>(first);
+  const T b = *static_cast<const T*>(second);
+  if constexpr (F::arity == 3) {
+    const T c = *static_cast<const T*>(third);
+    auto* result = static_cast<T*>(out);
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) result[i] = F::template apply<T>(a[i], b, c);
+  } else {
+    auto* result = static_cast<decltype(F::template apply<T>(*a, b))*>(out);
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) result[i] = F::template apply<T>(a[i], b);
+  }
+}
+
 /// Functions of one argument that are computed in two loops, each with a shorter chain of steps:
 /// more elements are at work side by side then.
 template <class F, class T>
@@ -188,6 +227,12 @@ void add_op_kernel(BlockTable& table) {
   if constexpr ((F::kinds & kind_of_type<T>) != 0) {
     table.ops[static_cast<size_t>(op_code<F>)][static_cast<size_t>(dtype_of<T>)] =
         block_kernel<F, T>();
+    if constexpr (kTakesScalars<F, T>) {
+      ScalarKernels& with_scalars =
+          table.scalar_ops[static_cast<size_t>(op_code<F>)][static_cast<size_t>(dtype_of<T>)];
+      with_scalars.behind = run_with_scalars_behind<F, T>;
+      if constexpr (F::arity == 2) with_scalars.before = run_with_scalar_before<F, T>;
+    }
   }
 }
 

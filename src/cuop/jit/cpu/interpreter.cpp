@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/core/interrupt.h"
 #include "cuop/jit/cpu/access.h"
+#include "cuop/jit/cpu/kernel_choice.h"
 #include "cuop/jit/cpu/program.h"
 #include "cuop/jit/parameter.h"
 #include "cuop/jit/run.h"
@@ -52,10 +54,16 @@ struct Blocks {
 
 /// Large blocks cost less to start; many scratch slots ask for smaller ones. Only what the program
 /// and the layouts say decides, so that sums do not depend on anything else.
-int64_t block_size(const Program& program, const std::vector<Access>& leaves,
-                   const std::vector<Access>& outputs) {
-  auto slots = program.register_count + static_cast<int64_t>(program.parameter_dtypes.size());
-  for (const Access& leaf : leaves) slots += leaf.mode() != Access::Mode::kInPlace;
+int64_t block_size(const Program& program, const KernelChoice& choice,
+                   const std::vector<Access>& leaves, const std::vector<Access>& outputs) {
+  int64_t slots = program.register_count;
+  for (size_t i = 0; i < program.parameter_dtypes.size(); ++i) {
+    slots += choice.needs_block[static_cast<size_t>(program.parameter_slot(static_cast<int>(i)))];
+  }
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    const bool is_one = choice.is_uniform[i] && !choice.needs_block[i];
+    slots += leaves[i].mode() != Access::Mode::kInPlace && !is_one;
+  }
   for (const Access& output : outputs) slots += output.mode() == Access::Mode::kStrided;
   int64_t bytes = kMaxBlockBytes;
   while (bytes > kMinBlockBytes && bytes * slots > kScratchBytes) bytes /= 2;
@@ -109,8 +117,10 @@ struct Launch {
   std::vector<Access>& leaves;
   std::vector<Access>& outputs;
   std::vector<Accumulator>& partials;  // [reduction][block], where a row has several blocks
+  const KernelChoice& choice;
 
   void run_blocks(int64_t begin, int64_t end);
+  void choose_for(Blocks::Range range, KernelChoice& of_block) const;
   void reduce_block(size_t reduction, int64_t block, Blocks::Range range, const std::byte* values);
   void finish(size_t reduction, int64_t row, const Accumulator& accumulator) const;
   void combine_partials();
@@ -177,6 +187,18 @@ void Launch::finish_empty_rows() const {
   }
 }
 
+/// The kernels of one block.
+void Launch::choose_for(Blocks::Range range, KernelChoice& of_block) const {
+  bool is_other = false;
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    if (!program.is_leaf_used[i] || !leaves[i].has_constant_runs()) continue;
+    const bool is_one = leaves[i].run_at(range.start, range.size) != nullptr;
+    is_other = is_other || of_block.is_uniform[i] != is_one;
+    of_block.is_uniform[i] = is_one;
+  }
+  if (is_other) of_block.choose(program);
+}
+
 void Launch::run_blocks(int64_t begin, int64_t end) {
   const int64_t slot_bytes = round_up(blocks.size * program.widest, 64) + kSlotPadding;
   std::byte* memory = scratch(slot_bytes * program.slot_count());
@@ -190,25 +212,40 @@ void Launch::run_blocks(int64_t begin, int64_t end) {
   }
   for (int slot = 0; slot < program.slot_count(); ++slot) slots[slot] = memory + slot * slot_bytes;
 
-  const int64_t filled = round_up(std::min(blocks.size, blocks.total), kBlockMultiple);
+  const int64_t most = round_up(std::min(blocks.size, blocks.total), kBlockMultiple);
+  const auto filled = [&](size_t slot) { return choice.needs_block[slot] ? most : 1; };
+  bool has_runs = false;
   for (size_t i = 0; i < leaves.size(); ++i) {
-    if (program.is_leaf_used[i] && leaves[i].mode() == Access::Mode::kUniform) {
-      fill(slots[i], leaves[i].at(0), leaves[i].itemsize(), filled);
-    }
+    if (!program.is_leaf_used[i]) continue;
+    has_runs = has_runs || leaves[i].has_constant_runs();
+    if (leaves[i].mode() != Access::Mode::kUniform) continue;
+    fill(slots[i], leaves[i].at(0), leaves[i].itemsize(), filled(i));
   }
   for (size_t i = 0; i < program.parameter_dtypes.size(); ++i) {
     alignas(16) std::byte value[16];
     store_parameter(bindings.parameters[i], program.parameter_dtypes[i], value);
-    fill(slots[program.parameter_slot(static_cast<int>(i))], value,
-         itemsize(compute_dtype(program.parameter_dtypes[i])), filled);
+    const auto slot = static_cast<size_t>(program.parameter_slot(static_cast<int>(i)));
+    fill(slots[slot], value, itemsize(compute_dtype(program.parameter_dtypes[i])), filled(slot));
   }
+  std::optional<KernelChoice> of_block;  // where a leaf may be one element in some blocks
+  if (has_runs) of_block = choice;
 
   for (int64_t block = begin; block < end; ++block) {
     const Blocks::Range range = blocks.range(block);
     const int64_t whole = round_up(range.size, kBlockMultiple);
+    if (of_block) choose_for(range, *of_block);
+    const KernelChoice& chosen = of_block ? *of_block : choice;
     for (size_t i = 0; i < leaves.size(); ++i) {
       const Access& leaf = leaves[i];
       if (!program.is_leaf_used[i] || leaf.mode() == Access::Mode::kUniform) continue;
+      if (chosen.is_uniform[i] && !chosen.needs_block[i]) {
+        slots[i] = leaf.run_at(range.start, range.size);
+        continue;
+      }
+      if (leaf.has_packed_runs()) {
+        slots[i] = leaf.run_at(range.start, whole);
+        if (slots[i] != nullptr) continue;
+      }
       std::byte* staged = memory + static_cast<int64_t>(i) * slot_bytes;
       if (leaf.mode() == Access::Mode::kInPlace && range.start + whole <= blocks.total) {
         slots[i] = leaf.at(range.start);
@@ -226,8 +263,10 @@ void Launch::run_blocks(int64_t begin, int64_t end) {
       const bool is_direct = outputs[i].mode() != Access::Mode::kStrided && whole == range.size;
       slots[slot] = is_direct ? outputs[i].at(range.start) : memory + slot * slot_bytes;
     }
-    for (const Instruction& step : program.code) {
-      step.kernel(slots[step.out], slots[step.in[0]], slots[step.in[1]], slots[step.in[2]], whole);
+    for (size_t i = 0; i < program.code.size(); ++i) {
+      const Instruction& step = program.code[i];
+      chosen.kernels[i](slots[step.out], slots[step.in[0]], slots[step.in[1]], slots[step.in[2]],
+                        whole);
     }
     for (size_t i = 0; i < outputs.size(); ++i) {
       const int slot = program.output_slot(static_cast<int>(i));
@@ -246,6 +285,7 @@ struct RunWorkspace {
   std::vector<Access> leaves;
   std::vector<Access> outputs;
   std::vector<Accumulator> partials;
+  KernelChoice choice;
 };
 
 /// In steps, because memory that is touched for the first time takes its time.
@@ -265,6 +305,18 @@ void settle(const Bindings& bindings) {
   for (const Tensor* output : bindings.outputs) output->data();
 }
 
+void choose_kernels(const Program& program, const std::vector<Access>& leaves,
+                    KernelChoice& choice) {
+  choice.is_uniform.assign(static_cast<size_t>(program.slot_count()), false);
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    choice.is_uniform[i] = leaves[i].mode() == Access::Mode::kUniform;
+  }
+  for (size_t i = 0; i < program.parameter_dtypes.size(); ++i) {
+    choice.is_uniform[static_cast<size_t>(program.parameter_slot(static_cast<int>(i)))] = true;
+  }
+  choice.choose(program);
+}
+
 // Not inlined: the address of thread-local memory is asked for once.
 [[gnu::noinline]] void run_program(const Program& program, const Bindings& bindings,
                                    RunWorkspace& work) {
@@ -276,9 +328,10 @@ void settle(const Bindings& bindings) {
     work.outputs.emplace_back(output,
                               program.is_output_reduced[i] ? output.shape() : bindings.shape);
   }
-  const int64_t size = block_size(program, work.leaves, work.outputs);
-  Launch launch{program,     bindings,     cut(program, bindings, size),
-                work.leaves, work.outputs, work.partials};
+  choose_kernels(program, work.leaves, work.choice);
+  const int64_t size = block_size(program, work.choice, work.leaves, work.outputs);
+  Launch launch{program,       bindings,   cut(program, bindings, size), work.leaves, work.outputs,
+                work.partials, work.choice};
   const auto cells = static_cast<size_t>(launch.blocks.count) * program.reductions.size();
   make_room(work.partials, launch.blocks.per_row > 0 ? cells : 0);
 

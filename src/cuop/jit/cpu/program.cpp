@@ -144,9 +144,11 @@ class Compiler {
     }
   }
 
-  void emit(BlockKernel kernel, int out, std::array<int16_t, kMaxArity> in, const char* what) {
+  void emit(BlockKernel kernel, int out, std::array<int16_t, kMaxArity> in, const char* what,
+            int arity = 1, const ScalarKernels& with_scalars = {}) {
     if (kernel == nullptr) throw NotImplementedError(cat("jit: no CPU kernel for ", what));
-    program_.code.push_back({kernel, static_cast<int16_t>(out), in});
+    program_.code.push_back(
+        {kernel, static_cast<int16_t>(out), in, static_cast<int16_t>(arity), with_scalars});
   }
 
   void emit_cast(DType from, DType to, int in, int out) {
@@ -223,7 +225,8 @@ class Compiler {
     } else {
       const OpInfo& op = op_table()[at(node.code)];
       program_.cost += op.cost;
-      emit(table_.op(node.code, compute), out, in, op.name);
+      emit(table_.op(node.code, compute), out, in, op.name, op.arity,
+           table_.scalar_op(node.code, compute));
     }
     release_arguments(i, false);
     if (is_16bit(node.dtype)) round_to_16bit(i, DType::kFloat32, work_.slot[at(i)]);

@@ -13,6 +13,8 @@ struct Instruction {
   BlockKernel kernel;
   int16_t out;
   std::array<int16_t, kMaxArity> in;
+  int16_t arity;
+  ScalarKernels with_scalars;
 };
 
 struct Program {
