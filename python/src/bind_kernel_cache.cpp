@@ -1,5 +1,6 @@
 // The cache of compiled kernels on disk.
 #include "binders.h"
+#include "cuop/backend/cpu/exit_gate.h"
 #include "cuop/core/error.h"
 #include "cuop/jit/compilations.h"
 #include "cuop/jit/compile_service.h"
@@ -24,8 +25,12 @@ void check_file(const std::string& file, const char* who) {
 
 void bind_kernel_cache(Module& m) {
   // Python ends before the process does, and before anything that threads may still use.
-  nb::module_::import_("atexit").attr("register")(
-      nb::cpp_function([] { jit::end_compiling(); }, nb::call_guard<nb::gil_scoped_release>()));
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(
+      [] {
+        jit::end_compiling();
+        backend::await_gated_calls();
+      },
+      nb::call_guard<nb::gil_scoped_release>()));
   m.def(
       "kernel_cache_entries",
       [] {

@@ -23,6 +23,13 @@ constexpr int kVersion = 13000;
 
 std::atomic<pid_t> process = 0;
 
+/// Says so in the end, to those who look whether a process that ended waited for it.
+void take_time_to_start() {
+  if (settings().start_ms == 0) return;
+  std::this_thread::sleep_for(std::chrono::milliseconds(settings().start_ms));
+  std::fputs("simulated GPU: started\n", stderr);
+}
+
 struct ErrorText {
   Result result;
   const char* name;
@@ -108,7 +115,7 @@ CUOP_SIMULATOR_ENTRY Result cuDriverGetVersion(int* version) {
 }
 CUOP_SIMULATOR_ENTRY Result cuInit(unsigned flags) {
   if (flags != 0) return Result::kInvalidValue;
-  std::this_thread::sleep_for(std::chrono::milliseconds(settings().start_ms));
+  take_time_to_start();
   if (const char* text = std::getenv("SIM_INIT_RESULT"))
     return static_cast<Result>(std::atoi(text));
   const pid_t first = process;
@@ -173,7 +180,7 @@ CUOP_SIMULATOR_ENTRY Result cuDeviceCanAccessPeer(int* can, DeviceId device, Dev
 }
 
 CUOP_SIMULATOR_ENTRY Result cuDevicePrimaryCtxRetain(ContextHandle* context, DeviceId device) {
-  std::this_thread::sleep_for(std::chrono::milliseconds(settings().start_ms));
+  take_time_to_start();
   return about(device, [&] {
     *context = context_of(device);
     return Result::kSuccess;

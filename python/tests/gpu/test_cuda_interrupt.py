@@ -78,3 +78,19 @@ def test_ctrl_c_is_heard_while_the_driver_starts_and_makes_a_context():
     code = _START.replace("WAIT", str(seconds))
     done = run_with({"SIM_START_MS": str(1000 * seconds), "CUOP_DEVICE": ""}, code, timeout=120)
     assert (done.returncode, done.stdout) == (0, "True\nTrue\n8.0\n"), done.stderr
+
+
+@simulated
+@pytest.mark.parametrize("delay", [0.3, 1.8])  # of what takes 1.5 s, twice
+def test_a_process_that_ends_waits_for_what_starts(delay):
+    """Else the driver is taken down while another thread is inside of it."""
+    code = _START.split("for delay")[0] + (
+        "threading.Timer(DELAY, interrupt).start()\n"
+        "try:\n"
+        "    cuop.ones((8,), device='cuda')\n"
+        "except KeyboardInterrupt:\n"
+        "    print(time.monotonic() - asked < 1)\n"
+    ).replace("DELAY", str(delay))
+    done = run_with({"SIM_START_MS": "1500", "CUOP_DEVICE": ""}, code, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
+    assert done.stderr.count("simulated GPU: started") == (1 if delay < 1.5 else 2)

@@ -18,16 +18,12 @@ std::atomic<bool> is_closed = false;
 std::thread::id ending_thread;  // written before the gate is closed
 
 void close_gate() {
-  constexpr auto kLongest = std::chrono::seconds(10);
   ending_thread = std::this_thread::get_id();
   is_closed = true;
-  const auto end = std::chrono::steady_clock::now() + kLongest;
-  while (under_way > 0 && std::chrono::steady_clock::now() < end) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  await_gated_calls();
 }
 
-/// Handlers of the process's end run before the libraries' own.
+/// Handlers of the process's end run before those of the libraries that are there.
 bool watch_end() {
   // A forked child has none of the threads that were inside.
   pthread_atfork(nullptr, nullptr, [] { under_way = 0; });
@@ -35,6 +31,16 @@ bool watch_end() {
 }
 
 }  // namespace
+
+void await_gated_calls() noexcept {
+  using Clock = std::chrono::steady_clock;
+  static const Clock::time_point end = Clock::now() + std::chrono::seconds(10);  // of all waits
+  while (under_way > 0 && Clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+void close_gate_before_libraries() noexcept { std::atexit(&close_gate); }
 
 GatedCall::GatedCall() {
   static const bool is_watched = watch_end();

@@ -1,5 +1,6 @@
 // The end of a process while other threads are inside a library that stops its threads and frees
-// its memory then: OpenBLAS hangs or crashes when a call is under way.
+// its memory then: OpenBLAS hangs or crashes when a call is under way, and so does the NVIDIA
+// driver while it makes a context.
 #pragma once
 
 #include "cuop/core/noncopyable.h"
@@ -13,5 +14,11 @@ class GatedCall : NonCopyable {
   GatedCall();
   ~GatedCall();
 };
+
+/// Waits for the calls that are under way, at the process's end: all such waits together 10 s.
+void await_gated_calls() noexcept;
+
+/// What libraries that are there now do when the process ends comes behind that wait.
+void close_gate_before_libraries() noexcept;
 
 }  // namespace cuop::backend

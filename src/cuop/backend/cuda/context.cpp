@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "cuop/backend/cpu/apart.h"
+#include "cuop/backend/cpu/exit_gate.h"
 #include "cuop/core/error.h"
 #include "cuop/core/interruptible.h"
 
@@ -18,6 +19,7 @@ namespace {
 ContextHandle retain(Device device) {
   const auto context = std::make_shared<ContextHandle>();
   run_apart([device, context] {
+    const GatedCall call;
     const Driver& d = driver();
     DeviceId id = 0;
     check(d.device_get(&id, device.index), device);

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "cuop/backend/cpu/apart.h"
+#include "cuop/backend/cpu/exit_gate.h"
 #include "cuop/backend/cuda/recent_operations.h"
 #include "cuop/core/byte_size.h"
 #include "cuop/core/device.h"
@@ -91,7 +92,12 @@ Absence open(Driver& d) {
   // Among many processes that start at once the driver takes seconds, and hears no interrupt.
   const auto started = std::make_shared<Result>();
   Result (*const init)(unsigned) = library.require("cuInit");
-  run_apart([init, started] { *started = init(0); });
+  close_gate_before_libraries();
+  run_apart([init, started] {
+    const GatedCall call;
+    *started = init(0);
+    close_gate_before_libraries();
+  });
   if (const Result result = *started; result != Result::kSuccess) {
     if (result == Result::kNoDevice) {
       const std::string& visible = env().cuda_visible_devices.value;

@@ -8,6 +8,7 @@
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
+#include "cuop/jit/tensor_expr.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
@@ -164,7 +165,10 @@ Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options, co
 bool is_zero(const Scalar& value) { return value.to_complex() == std::complex<double>(0); }
 
 void scale_result(const Tensor& c, const Scalar& beta) {
-  if (is_zero(beta)) {
+  if (is_zero(beta) && c.device().is_cpu()) {
+    jit::TensorExpr expr;  // without memory for a number, which callers have not counted
+    expr.write(expr.number(0, c.dtype()), c);
+  } else if (is_zero(beta)) {
     fill(c, 0);
   } else if (!is_bool(c.dtype()) && beta.to_complex() != std::complex<double>(1)) {
     multiply(c, beta, &c);
