@@ -46,6 +46,8 @@ def calls(lib, x, y, places, mask) -> dict:
     return {
         "x + y": lambda: x + y,
         "x * y": lambda: x * y,
+        "x + 2": lambda: x + 2,
+        "2 * x": lambda: 2 * x,
         "x / y": lambda: x / y,
         "x // y": lambda: x // y,
         "x % y": lambda: x % y,
