@@ -400,7 +400,12 @@ void FailureWatch::recover(double timeout) {
         if (meets_[static_cast<size_t>(rank)] < wanted) late.push_back(rank);
       }
       if (late.empty()) break;
-      for (const int rank : late) {
+      // The failed one first: others may have left because of it.
+      std::vector<int> asked = late;
+      std::stable_partition(asked.begin(), asked.end(), [this, failed = blamed()](int rank) {
+        return in_root(rank) == failed;
+      });
+      for (const int rank : asked) {
         const std::string why = why_gone(rank);
         if (why.empty()) continue;
         throw error_in("recover",

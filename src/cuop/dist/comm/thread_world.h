@@ -179,6 +179,7 @@ class ThreadWorld {
   void leave_locked(int rank_in_root);
   std::vector<int> not_arrived() const;
   CommunicationError error_in(const Caller& caller, const std::string& text, int blamed);
+  /// The failed rank where it has left, else the first that has; -1 where none has.
   int first_that_left() const;
   void conclude_shrink();
   [[noreturn]] void throw_failure(const Caller& caller);

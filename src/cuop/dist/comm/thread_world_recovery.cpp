@@ -11,9 +11,13 @@
 namespace cuop::dist {
 
 int ThreadWorld::first_that_left() const {
-  const auto left =
-      std::find_if(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.has_left; });
-  return left == ranks_.end() ? -1 : static_cast<int>(left - ranks_.begin());
+  int first = -1;
+  for (int rank = size() - 1; rank >= 0; --rank) {
+    if (!ranks_[static_cast<size_t>(rank)].has_left) continue;
+    if (in_root(rank) == failed_rank_) return rank;  // because of which the others may have left
+    first = rank;
+  }
+  return first;
 }
 
 void ThreadWorld::reset_locked() {
