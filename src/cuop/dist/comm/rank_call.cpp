@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
 #include <utility>
 
 #include "cuop/backend/cpu/thread_pool.h"
@@ -63,11 +64,13 @@ void RankCall::fail_to_start(const std::exception_ptr& error, size_t started) {
 }
 
 void RankCall::fail(const std::exception_ptr& error, Communicator& comm) {
+  // Read before others may let go of it: checkers of threads do not see how exceptions are counted.
+  const std::string message = message_of(error);
   {
     const std::lock_guard lock(mutex_);
     if (!error_) error_ = error;
   }
-  comm.abort(message_of(error));
+  comm.abort(message);
 }
 
 void RankCall::interrupt(const std::exception_ptr& why) {
