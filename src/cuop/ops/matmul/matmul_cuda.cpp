@@ -2,7 +2,7 @@
 // vector meets short rows; those of integers and bool by kernels of our own alone.
 #include "cuop/backend/cuda/cublaslt.h"
 #include "cuop/backend/execution.h"
-#include "cuop/ops/elementwise/elementwise.h"
+#include "cuop/ops/copy/copy.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/matmul/arranged_product_internal.h"
 #include "cuop/ops/matmul/gemm_choice_internal.h"
