@@ -15,9 +15,10 @@ broadcast. trans_a and trans_b, a bool or a Trans or its name, swap the last two
 for 'conj_trans'. The result has the promoted dtype of a and b: float16 and bfloat16 accumulate in
 float32 and round once, integers wrap, bool is "or" of "and". With dtype='float32' products of
 float16 and bfloat16 are not rounded: operands stay 16 bits long, on a GPU on its matrix units, and
-the result, as an `out`, is float32. Other dtypes than the promoted one are refused. With alpha = 0 the values of a and b are not read, with beta = 0 those of `out`; another beta
-needs `out`. Raises ShapeError, DTypeError (a dtype that the result cannot have, too), ExecutionError
-(beta without out, a coefficient that the dtype cannot hold) and DeviceError when no BLAS library is installed.)";
+the result, as an `out`, is float32. Other dtypes than the promoted one are refused. With alpha = 0
+the values of a and b are not read, with beta = 0 those of `out`; another beta needs `out`. Raises
+ShapeError, DTypeError (a dtype that the result cannot have, too), ExecutionError (beta without out, a
+coefficient that the dtype cannot hold) and DeviceError when no BLAS library is installed.)";
 
 using Product = Tensor (*)(const Tensor&, const Tensor&, const MatmulOptions&, const Tensor*);
 

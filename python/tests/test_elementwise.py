@@ -268,8 +268,8 @@ def test_powers_of_2_of_special_numbers():
 
 
 def test_powers_of_float32_are_within_an_ulp():
-    """Of every size and sign, of whole exponents and of others; on a GPU within the 4 that CUDA states."""
-    most = 4 if ON_GPU else 1
+    """Of every size and sign, of whole exponents and of others; within two of a GPU (1.49 measured)."""
+    most = 2 if ON_GPU else 1
     rng = np.random.default_rng(5)
     bits = rng.integers(0, 2**32, 40_000, dtype=np.uint64).astype(np.uint32)
     x = bits.view(np.float32)

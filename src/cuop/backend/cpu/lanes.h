@@ -138,14 +138,20 @@ CUOP_LANES Vector<double> load_double(const float* source) {
   return result;
 }
 
+/// Each of the first half of numbers with that of the second half, until `Count` are left in front.
+template <int Count, class T, int N, class Combine>
+CUOP_LANES void fold_halves(T (&part)[N], Combine&& combine) {
+  for (int half = N / 2; half >= Count; half /= 2) {
+    for (int i = 0; i < half; ++i) part[i] = combine(part[i], part[i + half]);
+  }
+}
+
 /// The lanes folded by halves, in the same order on every machine.
 template <class T, class Combine>
 CUOP_LANES T fold(const Vector<T>& value, Combine&& combine) {
   T lane[kCount<T>];
   std::memcpy(lane, &value, sizeof(lane));
-  for (int half = kCount<T> / 2; half > 0; half /= 2) {
-    for (int i = 0; i < half; ++i) lane[i] = combine(lane[i], lane[i + half]);
-  }
+  fold_halves<1>(lane, combine);
   return lane[0];
 }
 

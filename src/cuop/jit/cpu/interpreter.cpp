@@ -10,7 +10,6 @@
 #include "cuop/core/divide_up.h"
 #include "cuop/core/interrupt.h"
 #include "cuop/jit/cpu/access.h"
-#include "cuop/jit/cpu/kernel_choice.h"
 #include "cuop/jit/cpu/program.h"
 #include "cuop/jit/parameter.h"
 #include "cuop/jit/run.h"

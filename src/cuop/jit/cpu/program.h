@@ -49,6 +49,17 @@ struct Program {
   }
 };
 
+/// Which kernel does each instruction where some slots hold one value for all elements.
+struct KernelChoice {
+  std::vector<bool> is_uniform;  ///< by slot: the caller's word, before `choose`
+  // Of `choose`:
+  std::vector<BlockKernel> kernels;  ///< by instruction
+  std::vector<bool> needs_block;     ///< by slot: a uniform value must be there for each element
+
+  /// Kernels that read one element of a uniform slot where there are such.
+  void choose(const Program& program);
+};
+
 /// Replaces `program` (keeping its memory). Nodes that no output needs are left out.
 /// NotImplementedError when the table lacks a kernel that the expression needs.
 void compile(const Expr& expr, const BlockTable& table, Program& program);

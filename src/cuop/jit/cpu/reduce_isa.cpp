@@ -2,6 +2,7 @@
 // that a result depends on nothing but its elements.
 #include <cstring>
 
+#include "cuop/backend/cpu/lanes.h"
 #include "cuop/jit/cpu/block_loops.h"
 
 namespace cuop::jit {
@@ -85,9 +86,10 @@ template <int Count, class K, class T, class A>
     K::combine(wide, others);
   }
   std::memcpy(left, &wide, sizeof(wide));
-  for (int half = kVectorLanes<A> / 2; half >= Count; half /= 2) {
-    for (int lane = 0; lane < half; ++lane) K::combine(left[lane], left[lane + half]);
-  }
+  lanes::fold_halves<Count>(left, [](A a, const A& b) {
+    K::combine(a, b);
+    return a;
+  });
 }
 
 /// Whole groups of four vectors, from `begin` on in each lane; how many elements that were.

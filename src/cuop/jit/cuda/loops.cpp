@@ -240,24 +240,24 @@ class Planner {
     }
     if (!is_any) return;
     const int64_t elements = std::max<int64_t>(1, access_bytes(kLoadBytes) / widest);
-    int width = static_cast<int>(std::min<int64_t>(kMaxWidth, elements));
-    while (width > 1 &&
-           (width * cost > kMaxUnrolledCost || width * registers > kMaxRegisters || !fits(width))) {
-      width /= 2;
+    int most = static_cast<int>(std::min<int64_t>(kMaxWidth, elements));
+    while (most > 1 && (most * cost > kMaxUnrolledCost || most * registers > kMaxRegisters)) {
+      most /= 2;
     }
-    if (width * widest < kShortAccess && is_ragged(elements, cost, registers)) {
+    int width = most;
+    while (width > 1 && !fits(width)) width /= 2;
+    if (width * widest < kShortAccess && most == elements && is_ragged(most)) {
       loops_.is_ragged = true;
-      width = static_cast<int>(elements);
+      width = most;
     }
     loops_.width = width;
     loops_.has_tail = !loops_.is_ragged && loops_.inner_size() % width != 0;
   }
 
   /// Whether all tensors have the same place in their accesses wherever a row begins.
-  bool is_ragged(int64_t width, int cost, int64_t registers) const {
+  bool is_ragged(int width) const {
     if (!loops_.is_reduction || loops_.is_column || loops_.axes != loops_.kept + 1 ||
-        loops_.inner_size() < kRaggedPacks * width || width > kMaxWidth ||
-        width * cost > kMaxUnrolledCost || width * registers > kMaxRegisters) {
+        loops_.inner_size() < kRaggedPacks * width) {
       return false;
     }
     const Walker* first = nullptr;

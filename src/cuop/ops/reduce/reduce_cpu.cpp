@@ -93,12 +93,20 @@ void repair_norms(const Reduction& reduction, const Tensor& x, const std::vector
 }
 
 /// Sums of complex numbers are those of their parts, but of rows, which lie one after the other.
-bool takes_parts(const char* who, const Reduction& reduction, const Tensor& x,
+void sum_complex(const char* who, const Reduction& reduction, const Tensor& x,
                  const std::vector<int>& axes, const Tensor& result) {
-  if (reduction.kind != ReduceKind::kSum && reduction.kind != ReduceKind::kMean) return false;
+  const DType round = result.dtype();
+  const auto sum_parts = [&](const Tensor& from, const Tensor& to) {
+    const FoldInput input = fold_input(reduction, real_dtype(x.dtype()));
+    reduce_real(who, reduction, input, as_real(from), axes, as_real(to), round);
+  };
   const FoldInput whole = fold_input(reduction, x.dtype());
-  return whole.kind != ReduceKind::kSum ||
-         plan_fold(who, whole, x, result.layout(), axes).by_columns;
+  if (whole.kind != ReduceKind::kSum) return sum_parts(x, result);
+  for_fold_parts(who, whole, x, axes, result,
+                 [&](const FoldPlan& plan, const Tensor& from, const Tensor& to) {
+                   if (plan.by_columns) return sum_parts(from, to);
+                   reduce_part(reduction, plan, from, to, round);
+                 });
 }
 
 using SumTypes = Joined<TypeList<int64_t, uint64_t>, FloatComplexTypes>;
@@ -132,10 +140,9 @@ void scan(T* line, int64_t step, int64_t width, int64_t stride, int64_t length) 
 
 void reduce_cpu(const char* who, const Reduction& reduction, const Tensor& x,
                 const std::vector<int>& axes, const Tensor& result) {
+  const bool is_sum = reduction.kind == ReduceKind::kSum || reduction.kind == ReduceKind::kMean;
+  if (is_complex(x.dtype()) && is_sum) return sum_complex(who, reduction, x, axes, result);
   const FoldInput input = fold_input(reduction, real_dtype(x.dtype()));
-  if (is_complex(x.dtype()) && takes_parts(who, reduction, x, axes, result)) {
-    return reduce_real(who, reduction, input, as_real(x), axes, as_real(result), result.dtype());
-  }
   const bool is_euclid = reduction.kind == ReduceKind::kNorm && reduction.parameter == 2.0;
   if (is_complex(x.dtype()) && is_euclid) {
     std::vector<int> all_parts = axes;

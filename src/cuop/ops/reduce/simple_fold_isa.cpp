@@ -90,12 +90,9 @@ struct Accumulators {
   }
 };
 
-/// Of as many numbers, each with that half of them behind it, until `Count` are left.
-template <int Count, class Op, class T, size_t N>
-[[gnu::always_inline]] inline void fold_halves(T (&part)[N]) {
-  for (int half = N / 2; half >= Count; half /= 2) {
-    for (int k = 0; k < half; ++k) part[k] = Op::apply(part[k], part[k + half]);
-  }
+template <class T, class Op>
+[[gnu::always_inline]] inline T applied(const T& a, const T& b) {
+  return T(Op::apply(a, b));
 }
 
 /// Few numbers, eight side by side, until `Count` are left.
@@ -107,7 +104,7 @@ template <int Count, class T, class Op>
     for (int k = 0; k < 8; ++k) part[k] = Op::apply(part[k], data[i + k]);
   }
   for (int k = 0; i < n; ++i, ++k) part[k] = Op::apply(part[k], data[i]);
-  fold_halves<Count, Op>(part);
+  lanes::fold_halves<Count>(part, applied<T, Op>);
 }
 
 template <class T, class Op>
@@ -154,8 +151,7 @@ template <class T, class Op>
 T fold_row(const T* data, int64_t n) {
   if (n < kGroup<T>) return fold_short<T, Op>(data, n);
   const int64_t rest = n % kGroup<T>;
-  const T result =
-      lanes::fold<T>(fold_groups<T, Op>(data, n), [](T a, T b) { return T(Op::apply(a, b)); });
+  const T result = lanes::fold<T>(fold_groups<T, Op>(data, n), applied<T, Op>);
   return rest == 0 ? result : Op::apply(result, fold_short<T, Op>(data + n - rest, rest));
 }
 
@@ -185,7 +181,7 @@ T extreme_of_row(const T* data, int64_t n) {
     if (total != total) return fold_row<T, Op>(data, n);
   }
   const V extreme = Op::pick(Op::pick(part[0], part[1]), Op::pick(part[2], part[3]));
-  return lanes::fold<T>(extreme, [](T a, T b) { return T(Op::apply(a, b)); });
+  return lanes::fold<T>(extreme, applied<T, Op>);
 }
 
 template <class T, class Op>
@@ -211,9 +207,7 @@ template <int Rows, class Op, class V, class Load>
 [[gnu::always_inline]] inline V tree(Load&& load) {
   V part[Rows];
   for (int r = 0; r < Rows; ++r) part[r] = load(r);
-  for (int half = Rows / 2; half > 0; half /= 2) {
-    for (int r = 0; r < half; ++r) part[r] = Op::apply(part[r], part[r + half]);
-  }
+  lanes::fold_halves<1>(part, applied<V, Op>);
   return part[0];
 }
 
@@ -257,7 +251,7 @@ void add_complex_row(T* state, const T* data, int64_t n) {
   if (rest < n) {
     T part[lanes::kCount<T>];
     lanes::store(part, fold_groups<T, Add>(data, n));
-    fold_halves<2, Add>(part);
+    lanes::fold_halves<2>(part, applied<T, Add>);
     for (int k = 0; k < 2; ++k) state[k] += part[k];
   }
   if (rest == 0) return;
