@@ -13,9 +13,13 @@ class GatedCall : NonCopyable {
  public:
   GatedCall();
   ~GatedCall();
+
+ private:
+  int parity_;  // of the round in which it came
 };
 
-/// Waits for the calls that are under way, at the process's end: all such waits together 10 s.
+/// Waits for the calls that are under way now, not for those that come later. For the thread that
+/// ends the process: all such waits together take 10 s at most.
 void await_gated_calls() noexcept;
 
 /// What libraries that are there now do when the process ends comes behind that wait.
