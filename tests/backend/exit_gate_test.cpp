@@ -1,11 +1,19 @@
 #include "cuop/backend/cpu/exit_gate.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <string>
 #include <thread>
 #include <vector>
+
+#include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/matmul/matmul.h"
+#include "tests/own_process.h"
 
 namespace cuop::backend {
 namespace {
@@ -50,6 +58,36 @@ TEST(ExitGate, DoesNotWaitForLaterCalls) {
   EXPECT_LT(Clock::now() - begin, std::chrono::seconds(5));
   is_over = true;
   for (std::thread& caller : callers) caller.join();
+}
+
+constexpr int kMultiplied = 7;
+
+/// Is destroyed after the gate is closed, as it is there before the first call.
+struct MultipliesAtTheEnd {
+  ~MultipliesAtTheEnd() {
+    const Tensor a = ones({2000, 2000});
+    matmul(a, a);
+    _exit(kMultiplied);
+  }
+};
+
+TEST(ExitGate, DISABLED_LeavesAStaticObject) {
+  set_thread_count(2);
+  static const MultipliesAtTheEnd late;
+  (void)late;
+  const Tensor a = ones({10, 10});
+  matmul(a, a);
+}
+
+/// Its products would be shared with threads that stay at the gate.
+TEST(ExitGate, StaticObjectsMultiplyAtTheEnd) {
+  for (const char* library_threads : {"1", "2"}) {
+    const int status = test::run_in_process(
+        "ExitGate.DISABLED_LeavesAStaticObject",
+        std::string("OPENBLAS_NUM_THREADS=") + library_threads + " timeout 60");
+    EXPECT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), kMultiplied) << library_threads;
+  }
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ void BatchNorm<T>::set_statistic(Weight& weight, const Tensor& value, const char
 
 template <class T>
 Tensor BatchNorm<T>::copy_of(const Weight& statistic) const {
-  const std::lock_guard lock(mode_->statistics);
+  const std::shared_lock lock(mode_->statistics);  // passes that overlap would keep a writer out
   const Tensor value = statistic.get_or_none();
   return value.is_defined() ? clone(value) : value;
 }

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "cuop/backend/cpu/exit_gate.h"
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/backend/execution.h"
 #include "cuop/core/interrupt.h"
@@ -146,6 +147,7 @@ Helper* idle_helper() {
 }  // namespace
 
 void run_apart(std::function<void()> work, std::chrono::microseconds awake) {
+  if (is_ending_thread()) return work();
   const auto job = std::make_shared<ApartJob>();
   job->work = std::move(work);
   Helper* helper = nullptr;

@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <thread>
 
+#include "cuop/backend/cpu/thread_pool.h"
+
 namespace cuop::backend {
 
 namespace {
@@ -37,6 +39,7 @@ void await(uint32_t parity) noexcept {
 void close_gate() {
   ending_thread = std::this_thread::get_id();
   is_closed = true;
+  set_thread_count(1);  // others would stay at the gate while this thread waits for them
   await(0);
   await(1);
 }
@@ -50,6 +53,10 @@ bool watch_end() {
 
 }  // namespace
 
+bool is_ending_thread() noexcept {
+  return is_closed && std::this_thread::get_id() == ending_thread;
+}
+
 void await_gated_calls() noexcept { await(round.fetch_add(1) % 2); }
 
 void close_gate_before_libraries() noexcept { std::atexit(&close_gate); }
@@ -58,7 +65,7 @@ GatedCall::GatedCall() : parity_(static_cast<int>(round.load() % 2)) {
   static const bool is_watched = watch_end();
   (void)is_watched;
   ++under_way[parity_];
-  if (!is_closed || std::this_thread::get_id() == ending_thread) return;
+  if (!is_closed || is_ending_thread()) return;
   --under_way[parity_];
   for (;;) pause();  // the process ends in a moment
 }

@@ -22,6 +22,10 @@ class GatedCall : NonCopyable {
 /// ends the process: all such waits together take 10 s at most.
 void await_gated_calls() noexcept;
 
+/// Whether this thread ends the process and the gate is closed: work of handlers and of objects
+/// that are destroyed then, which no other thread could help with.
+bool is_ending_thread() noexcept;
+
 /// What libraries that are there now do when the process ends comes behind that wait.
 void close_gate_before_libraries() noexcept;
 
