@@ -12,7 +12,7 @@ import struct
 import mpmath as mp
 
 from fit_minimax import minimax
-from fit_unit import unit_near
+from fit_unit import double_unit_near, unit_near
 
 mp.mp.dps = 60
 
@@ -270,21 +270,24 @@ GELU_LINEAR = 2 * mp.sqrt(2 / mp.pi)
 GELU_CUBIC = GELU_LINEAR * mp.mpf("0.044715")
 
 
-def print_gelu() -> None:
-    """What gelu_tanh of float counts in: 2^n e^(r + slope r + r^2 P(r)) is e^(y) of y = n unit + r."""
-    unit = unit_near(LN2, GELU_LINEAR, GELU_CUBIC)
+def print_gelu(is_float: bool) -> None:
+    """What gelu_tanh counts in: 2^n e^(r + slope r + r^2 P(r)) is e^(y) of y = n unit + r."""
+    kind, near = ("float", unit_near) if is_float else ("double", double_unit_near)
+    unit = near(LN2, GELU_LINEAR, GELU_CUBIC)
     scale = unit / LN2
     constants = {
         "kGeluUnit": unit,
         "kGeluPerUnit": 1 / unit,
-        "kGeluLinear": nearest(scale * GELU_LINEAR, 20),
+        "kGeluLinear": nearest(scale * GELU_LINEAR, 20 if is_float else 49),
         "kGeluCubic": scale * GELU_CUBIC,
         "kGeluSlope": 1 / scale - 1,
     }
     for name, value in constants.items():
-        print(f"  static constexpr float {name} = {text(value, True)};")
-    fit = minimax(lambda r: power_rest(r / scale) / scale**2, -0.3475, 0.3475, 4, lambda r: r * r)
-    print(f"  static constexpr float kGeluExp[] = {{{', '.join(text(c, True) for c in fit)}}};")
+        print(f"  static constexpr {kind} {name} = {text(value, is_float)};")
+    rest, degree = lambda r: power_rest(r / scale) / scale**2, 4 if is_float else 9
+    fit = minimax(rest, -0.3475, 0.3475, degree, lambda r: r * r)
+    values = ", ".join(text(c, is_float) for c in fit)
+    print(f"  static constexpr {kind} kGeluExp[] = {{{values}}};")
 
 
 def fused_polynomials() -> dict:
@@ -371,8 +374,7 @@ def print_fused(kind: str) -> None:
         in_double = not is_float
         values = ", ".join(text(c, not in_double) for c in fit)
         print(f"  static constexpr {'double' if in_double else 'float'} {name}[] = {{{values}}};")
-    if is_float:
-        print_gelu()
+    print_gelu(is_float)
     print("};")
 
 

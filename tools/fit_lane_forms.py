@@ -106,7 +106,7 @@ def hyperbolic_table() -> None:
 
 
 def tangent_tables() -> None:
-    """A right angle in three parts, and r / tan(r) = 1 - z Q(z) of z = r^2, for |r| up to pi/4."""
+    """A right angle in three parts, and r / tan(r) = base + v P(v) of v = r^2 - middle, for |r| up to pi/4."""
     angle = mp.pi / 2
     part_a = mp.floor(angle * 2**23) / 2**23  # not more than it, so that B is positive
     part_b = nearest(angle - part_a, 11)  # its products with numbers of 13 digits are exact
@@ -116,14 +116,43 @@ def tangent_tables() -> None:
         print(f"  static constexpr float k{name} = {text(value, True)};")
     print("};\n")
 
-    def part(z):
-        return (1 - mp.sqrt(z) * mp.cot(mp.sqrt(z))) / z
+    middle = cotangent_middle()
+    base = cotangent_part(middle)
 
-    fit = minimax(part, mp.mpf("1e-20"), 0.6175, 8, lambda z: z / (1 - z * part(z)))
+    def slope(v):
+        return (cotangent_part(middle + v) - base) / v if v else mp.diff(cotangent_part, middle)
+
+    fit = minimax(
+        slope,
+        -middle,
+        mp.mpf("0.6175") - middle,
+        8,
+        lambda v: v / cotangent_part(middle + v),
+    )
     print("struct CotangentSeries {")
+    for name, value in (("Middle", middle), ("Base", base)):
+        print(f"  static constexpr double k{name} = {text(value, False)};")
     print(
         f"  static constexpr double kRest[] = {{{', '.join(text(c, False) for c in fit)}}};\n}};\n"
     )
+
+
+def cotangent_part(z):
+    """r / tan(r) of z = r^2."""
+    return mp.sqrt(z) * mp.cot(mp.sqrt(z)) if z > TINY else 1 - z / 3
+
+
+def cotangent_middle():
+    """A double near 0.39, whose part is nearly a double. Further up small angles have the larger errors, further
+    down large ones.
+    """
+    near = (mp.mpf("0.39") * 2**54 // 1 + k for k in range(3000))
+
+    def lack(middle):
+        part = cotangent_part(middle)
+        return abs(part - nearest(part, 53))
+
+    return min((k / 2**54 for k in near), key=lack)
 
 
 def power_series() -> None:

@@ -132,10 +132,12 @@ struct RightAngle {
 };
 
 struct CotangentSeries {
+  static constexpr double kMiddle = 0x1.8f5c28f5c2b3ep-2;
+  static constexpr double kBase = 0x1.bba47e50761c6p-1;
   static constexpr double kRest[] = {
-      0x1.555555555556bp-2,  0x1.6c16c16c116f4p-6,  0x1.1566abc3b4cd9p-9,
-      0x1.bbd776c223505p-13, 0x1.66a969667d6bbp-16, 0x1.2272ca4576809p-19,
-      0x1.d8c2b2b4413a4p-23, 0x1.6943447a62916p-26, 0x1.aa6523f327d93p-29};
+      -0x1.682029d64c6cbp-2,  -0x1.980b460a4beafp-6,  -0x1.454c85936bacep-9,
+      -0x1.0f5412f4ad3e8p-12, -0x1.c8bd22709dbf8p-16, -0x1.81353274395cap-19,
+      -0x1.4510bfb98ccf3p-22, -0x1.1235d5df6aa0ap-25, -0x1.abb0c87c3ae4ep-29};
 };
 
 struct PowerSeries {

@@ -340,6 +340,15 @@ struct Fused<double> {
       0x1.08a986fb6141dp-15,  0x1.3ae1e2c6d80ebp-18, -0x1.4e0fab968ff95p-18, -0x1.19bbe976b8a88p-22,
       0x1.a3553f12ad459p-21,  0x1.0237b757f1aedp-25, -0x1.1780893a0bda3p-23, -0x1.81f22cca3ec5fp-26,
       0x1.68e513de86d9ep-27,  0x1.b047e2b3fda6cp-29};
+  static constexpr double kGeluUnit = 0x1.62e430890c2f2p-1;
+  static constexpr double kGeluPerUnit = 0x1.715475b311d73p+0;
+  static constexpr double kGeluLinear = 0x1.988453edda340p+0;
+  static constexpr double kGeluCubic = 0x1.2444f3232f770p-4;
+  static constexpr double kGeluSlope = -0x1.baa4a94f8c3acp-26;
+  static constexpr double kGeluExp[] = {
+      0x1.fffffe455b589p-2,  0x1.5555539ab0ad8p-3,  0x1.555553071f06bp-5,  0x1.11110ec2dc6c4p-7,
+      0x1.6c16bdd5be1d8p-10, 0x1.a019fcd04dab6p-13, 0x1.a0198fdb3843cp-16, 0x1.71ddd9163db74p-19,
+      0x1.28b14f25f71cap-22, 0x1.af8733c46c33dp-26};
 };
 
 }  // namespace cuop::jit::accurate

@@ -71,31 +71,26 @@ CUOP_FN T fused_logistic(T factor, Stage<T, Count> e) {
 template <class T>
 inline constexpr bool is_exact_product = sizeof(T) == 4;
 
-CUOP_FN ExpParts<false, double> fused_gelu_tanh_exp(double x) {
-  using C = Coefficients<double>;
-  const double z = x * x, z_low = math::fma(x, x, -z);
+/// e^(-y) of y = 2 sqrt(2/pi) (x + 0.044715 x^3) in a unit that is nearly 1: in it all constants
+/// are nearly numbers of type T, and n is multiplied by one that is.
+template <class T>
+CUOP_FN ExpParts<is_exact_product<T>, T> fused_gelu_tanh_exp(T x) {
+  using C = Fused<T>;
+  constexpr T kScale = Format<T>::kPower + 1;
+  const T z = x * x, z_low = math::fma(x, x, -z);
   // The linear constant has so few digits that its difference from the sum is exact.
-  const double sum = math::fma(z, C::kGeluCubic, C::kGeluLinear);
-  const double rest =
-      math::fma(z_low, C::kGeluCubic, math::fma(z, C::kGeluCubicRest, C::kGeluLinearRest));
-  const double sum_low = math::fma(z, C::kGeluCubic, C::kGeluLinear - sum) + rest;
-  const double y = x * sum, y_low = math::fma(-x, sum_low, math::fma(-x, sum, y));
-  return fused_exp_parts<false>(-y, y_low);
-}
-/// The same with y in a unit that is 1.7 percent less than 1: in it all constants are nearly
-/// floats, and n is multiplied by one that is a float.
-CUOP_FN ExpParts<true, float> fused_gelu_tanh_exp(float x) {
-  using C = Fused<float>;
-  constexpr float kScale = Format<float>::kPower + 1;
-  const float z = x * x, z_low = math::fma(x, x, -z);
-  const float sum = math::fma(z, C::kGeluCubic, C::kGeluLinear);
-  const float sum_low =
+  const T sum = math::fma(z, C::kGeluCubic, C::kGeluLinear);
+  const T sum_low =
       math::fma(z_low, C::kGeluCubic, math::fma(z, C::kGeluCubic, C::kGeluLinear - sum));
-  const float y = x * sum, low = math::fma(-x, sum_low, math::fma(-x, sum, y));
-  const float shifted = math::fma(-y, C::kGeluPerUnit, kScale), n = shifted - kScale;
-  const float high = math::fma(n, -C::kGeluUnit, -y), r = high + low;  // high is exact
-  const float bend = math::fma(r, polynomial(C::kGeluExp, r), C::kGeluSlope);
-  return {{pow2_half(shifted), high, math::fma(r, bend, low)}};
+  const T y = x * sum, low = math::fma(-x, sum_low, math::fma(-x, sum, y));
+  const T shifted = math::fma(-y, C::kGeluPerUnit, kScale), n = shifted - kScale;
+  const T high = math::fma(n, -C::kGeluUnit, -y), r = high + low;  // high is exact
+  const T bend = math::fma(r, polynomial(C::kGeluExp, r), C::kGeluSlope);
+  if constexpr (is_exact_product<T>) {
+    return {{pow2_half(shifted), high, math::fma(r, bend, low)}};
+  } else {
+    return {{pow2_half(shifted), math::fma(r, bend, r)}};
+  }
 }
 
 /// (2^n - 1) + 2^n (r + tail) with what r and the first sum lost.
