@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -333,6 +334,92 @@ TEST_P(Interpreter, OneElementForManyIsAsIfItStoodThereForEach) {
       }
     }
   }
+}
+
+/// A column of which each block has one element, beside a number and beside one element for all.
+TEST_P(Interpreter, ColumnsBesideOneElementForAll) {
+  const Tensor numbers = random_floats({3 * 40007}, 9);
+  for (const DType dtype : {DType::kInt8, DType::kInt64, DType::kFloat32, DType::kComplex128}) {
+    const Tensor values = cast(numbers, dtype);
+    for (const Shape& shape : {Shape{3, 40007}, {4, 5000}, {7, 5, 15}, {2, 3, 4096}}) {
+      Shape one = shape;
+      one.back() = 1;
+      const Tensor few = cast(random_floats(one, 10), dtype);
+      const Tensor column = broadcast_to(few, shape), single = full({1}, 3, dtype, kCpu);
+      const Tensor for_all = broadcast_to(single, shape);
+      Expr expr;
+      const int a = expr.add_leaf(dtype), b = expr.add_leaf(dtype);
+      const int k = expr.add_parameter(dtype);
+      const int beside_leaf = add<fn::Multiply>(expr, dtype, {a, b});
+      const int beside_number = add<fn::Subtract>(expr, dtype, {k, a});
+      expr.add_output(beside_leaf);
+      expr.add_output(beside_number);
+      expr.add_output(add<fn::Add>(expr, dtype, {beside_leaf, beside_number}));
+      const Scalar number = 2;
+      const auto run = [&](const Tensor& x, const Tensor& y) {
+        std::vector<Tensor> results(3);
+        for (Tensor& result : results) result = empty(shape, dtype, kCpu);
+        const Tensor* const leaves[] = {&x, &y};
+        const Tensor* const out[] = {&results[0], &results[1], &results[2]};
+        run_cpu(expr, {shape, 0, leaves, {&number, 1}, out}, table());
+        return results;
+      };
+      const std::vector<Tensor> got = run(column, for_all);
+      const std::vector<Tensor> wanted = run(clone(column), clone(for_all));
+      for (size_t i = 0; i < got.size(); ++i) {
+        const auto bytes = static_cast<size_t>(got[i].nbytes());
+        ASSERT_EQ(std::memcmp(got[i].data(), wanted[i].data(), bytes), 0)
+            << dtype << ' ' << shape << " output " << i;
+      }
+    }
+  }
+}
+
+template <class T>
+void check_numbers_behind(const BlockTable& table) {
+  using Limits = std::numeric_limits<T>;
+  std::vector<T> values, numbers;
+  for (int i = 0; i < 20; ++i) {
+    values.push_back(static_cast<T>(Limits::min() + static_cast<T>(i)));
+    values.push_back(static_cast<T>(Limits::max() - static_cast<T>(i)));
+    values.push_back(static_cast<T>(i));
+    values.push_back(static_cast<T>(0 - i));
+  }
+  numbers = values;
+  for (int bit = 0; bit < static_cast<int>(8 * sizeof(T)); ++bit) {
+    numbers.push_back(static_cast<T>(uint64_t{1} << bit));
+    numbers.push_back(static_cast<T>((uint64_t{1} << bit) + 1));
+    numbers.push_back(static_cast<T>(0 - (uint64_t{1} << bit) - 1));
+  }
+  std::mt19937_64 generator(3);
+  for (int i = 0; i < 400; ++i) values.push_back(static_cast<T>(generator() >> (i % 64)));
+  const auto check = [&]<class F>(const F*) {
+    const ScalarKernels& kernels = table.scalar_op(op_code<F>, dtype_of<T>);
+    ASSERT_NE(kernels.behind, nullptr);
+    std::vector<T> got(values.size());
+    for (const T number : numbers) {
+      kernels.behind(got.data(), values.data(), &number, nullptr,
+                     static_cast<int64_t>(values.size()));
+      for (size_t i = 0; i < values.size(); ++i) {
+        ASSERT_EQ(got[i], F::apply(values[i], number))
+            << F::name << ' ' << dtype_of<T> << ' ' << +values[i] << " by " << +number;
+      }
+    }
+  };
+  check(static_cast<const fn::FloorDivide*>(nullptr));
+  check(static_cast<const fn::Remainder*>(nullptr));
+  check(static_cast<const fn::Power*>(nullptr));
+}
+
+TEST_P(Interpreter, QuotientsAndPowersByOneNumber) {
+  check_numbers_behind<int8_t>(table());
+  check_numbers_behind<uint8_t>(table());
+  check_numbers_behind<int16_t>(table());
+  check_numbers_behind<uint16_t>(table());
+  check_numbers_behind<int32_t>(table());
+  check_numbers_behind<uint32_t>(table());
+  check_numbers_behind<int64_t>(table());
+  check_numbers_behind<uint64_t>(table());
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, Interpreter, testing::ValuesIn(test::levels()),

@@ -15,6 +15,7 @@
 #include "cuop/jit/cpu/lane_logistic_isa.h"
 #include "cuop/jit/cpu/lane_power_isa.h"
 #include "cuop/jit/cpu/lane_tangent_isa.h"
+#include "cuop/jit/cpu/number_behind_isa.h"
 #include "cuop/jit/cpu/two_stages_isa.h"
 #include "cuop/jit/kernels/op_list.h"
 
@@ -61,6 +62,10 @@ constexpr bool kTakesScalars =
     (!is_complex_type<T> &&
      kIsIn<F, fn::Divide, fn::Maximum, fn::Minimum, fn::Equal, fn::NotEqual, fn::Less,
            fn::LessEqual, fn::Greater, fn::GreaterEqual, fn::Clip>);
+/// Operations on integers of which a number behind is prepared.
+template <class F, class T>
+constexpr bool kPreparesNumber =
+    is_integer_type<T>&& kIsIn<F, fn::FloorDivide, fn::Remainder, fn::Power>;
 
 template <class F, class T>
 void run_with_scalar_before(void* out, const void* first, const void* second, const void*,
@@ -232,6 +237,10 @@ void add_op_kernel(BlockTable& table) {
           table.scalar_ops[static_cast<size_t>(op_code<F>)][static_cast<size_t>(dtype_of<T>)];
       with_scalars.behind = run_with_scalars_behind<F, T>;
       if constexpr (F::arity == 2) with_scalars.before = run_with_scalar_before<F, T>;
+    }
+    if constexpr (kPreparesNumber<F, T>) {
+      table.scalar_ops[static_cast<size_t>(op_code<F>)][static_cast<size_t>(dtype_of<T>)].behind =
+          run_with_number_behind<F, T>;
     }
   }
 }

@@ -211,13 +211,15 @@ void Launch::run_blocks(int64_t begin, int64_t end) {
   }
   for (int slot = 0; slot < program.slot_count(); ++slot) slots[slot] = memory + slot * slot_bytes;
 
-  const int64_t most = round_up(std::min(blocks.size, blocks.total), kBlockMultiple);
-  const auto filled = [&](size_t slot) { return choice.needs_block[slot] ? most : 1; };
   bool has_runs = false;
   for (size_t i = 0; i < leaves.size(); ++i) {
-    if (!program.is_leaf_used[i]) continue;
-    has_runs = has_runs || leaves[i].has_constant_runs();
-    if (leaves[i].mode() != Access::Mode::kUniform) continue;
+    has_runs = has_runs || (program.is_leaf_used[i] && leaves[i].has_constant_runs());
+  }
+  const int64_t most = round_up(std::min(blocks.size, blocks.total), kBlockMultiple);
+  // Where a leaf is one element in some blocks, these choose kernels anew, that may read blocks.
+  const auto filled = [&](size_t slot) { return has_runs || choice.needs_block[slot] ? most : 1; };
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    if (!program.is_leaf_used[i] || leaves[i].mode() != Access::Mode::kUniform) continue;
     fill(slots[i], leaves[i].at(0), leaves[i].itemsize(), filled(i));
   }
   for (size_t i = 0; i < program.parameter_dtypes.size(); ++i) {
