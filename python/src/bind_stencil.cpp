@@ -1,5 +1,5 @@
 #include "binders.h"
-#include "cuop/ops/create/create.h"
+#include "cuop/ops/create/empty.h"
 #include "cuop/ops/stencil/stencil.h"
 
 namespace cuop::python {
@@ -8,7 +8,12 @@ namespace {
 
 using OptionalKernel = std::optional<Arg<Tensor>>;
 
-Tensor laplacian(std::span<const double> weights) { return from_values<double>({3, 3}, weights); }
+/// Of the constants themselves, read-only: what makes memory reads the environment, and a module
+/// that is being made has nowhere to say that a value in it is wrong.
+Tensor laplacian(std::span<const double> weights) {
+  return from_memory(const_cast<double*>(weights.data()), contiguous_layout({3, 3}),
+                     DType::kFloat64, kCpu, nullptr, true);
+}
 
 Tensor kernel_or_default(const OptionalKernel& kernel) {
   return kernel ? **kernel : laplacian(kLaplacian5pt);

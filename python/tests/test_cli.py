@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pytest
+from fresh_process import run_cuop, run_with
 
 pytest.importorskip("typer")
 
@@ -59,6 +60,27 @@ def test_the_package_is_the_command_too():
         [sys.executable, "-m", "cuop", "nothing"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 2 and "nothing" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "row"),
+    [
+        ("CUOP_THREADS", "abc", "threads"),
+        ("CUOP_THREADS", "99999999999", "threads"),
+        ("CUOP_COMM_TIMEOUT", "-1", "default device"),
+        ("CUOP_DEVICE", "foo", "default device"),
+        ("CUOP_DEVICE", "cuda:99", "current device"),
+        ("CUOP_CPU_ISA", "avx", "CPU"),
+    ],
+)
+def test_info_says_which_value_of_the_environment_is_wrong(name, value, row):
+    done = run_cuop("info", "--env", **{name: value})
+    assert done.returncode == 0, done.stderr
+    (said,) = re.findall(rf"^{row} +absent +(.*)", done.stdout, re.MULTILINE)
+    assert value in said
+    assert re.search(rf"^{name} .*{value}", done.stdout, re.MULTILINE)  # of the variables
+    imported = run_with({name: value}, "import cuop")
+    assert (imported.returncode, imported.stderr) == (0, "")
 
 
 def test_info_says_what_is_there_and_why_not():
@@ -132,11 +154,95 @@ def test_usage_errors_exit_with_2(tmp_path, grid):
         (["run", "sum", grid], "output"),
         (["run", "sum", grid, "-o", out, "--ranks", "0"], "--ranks"),
         (["nonsense"], "nonsense"),
+        (["run", "sum", grid, "-o", out, "--ranks", "two"], "'two' was given; needed is a whole"),
+        (
+            ["run", "sum", grid, "-o", out, "--mode", "magic"],
+            "'magic' was given; allowed are plain",
+        ),
+        (["run", "fft", grid, "-o", out, "--norm", "foo"], "'foo' was given; allowed are backward"),
+        (["run", "stencil", grid, "-o", out, "--boundary", "foo"], "allowed are zero, periodic"),
+        (["run", "stencil", grid, "-o", out, "--iterations", "-1"], "whole number of at least 0"),
+        (
+            ["run", "jacobi", grid, grid, "-o", out, "--dx", "0"],
+            "'0' was given; needed is a number",
+        ),
+        (
+            ["run", "sum", grid, "-o", out, "--memory-limit", "foo"],
+            "'foo' is not a size; give bytes",
+        ),
+        (["run", "sum", grid, "-o", out, "--memory-limit", "0"], "a limit of 0 bytes"),
+        (["demo", "--device", "foo"], "'foo' was given; allowed are cpu, cuda"),
+        (["bench", "--suite", "foo"], "'foo' was given; allowed are cpu, gpu"),
+        (["tune", "ops", "gemm", "--device", "foo"], "'foo' is not a device; allowed are"),
+        (["cache", "warm", "--dtype", "foo"], "'foo' is unknown; known are bool"),
     ]:
         done = cuop(*arguments)
         assert done.returncode == 2, arguments
         assert words in done.stderr and "Traceback" not in done.stderr
+        assert "Value error" not in done.stderr
     assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run", "fft2d", "x.npy", "-o", "o.npy", "--axis", "0"],
+         "fft2d has no option --axis; it takes --norm"),
+        (["run", "matmul", "x.npy", "x.npy", "-o", "o.npy", "--stride", "1"],
+         "matmul has no option --stride; it takes none of its own"),
+        (["run", "sum", "x.npy", "-o", "o.npy", "--memory-limit", "1M", "--dx", "2"],
+         "sum has no option --dx; it takes --axis, --mode"),
+        (["plan", "max", "3x4", "--mode", "exact"], "max has no option --mode; it takes --axis"),
+        (["plan", "einsum", "ij->", "3x4", "--dims", "1"], "einsum has no option --dims"),
+    ],
+)  # fmt: skip
+def test_options_of_other_operations_are_refused(tmp_path, arguments, words):
+    done = cuop(*arguments, cwd=tmp_path)
+    assert done.returncode == 2 and words in done.stderr, done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_case_of_that_name(monkeypatch):
+    pytest.importorskip("numexpr")  # which the suite compares with
+    typer = pytest.importorskip("typer")
+    from cuop.bench import measure, processes
+    from cuop.cli import bench
+
+    monkeypatch.setattr(bench, "_use_numpys_blas", lambda: None)
+    monkeypatch.setattr(measure, "measure_roofs", lambda: None)
+    monkeypatch.setattr(bench, "_about_cpu", lambda roofs: {})
+    monkeypatch.setattr(processes, "conv_rows", lambda roofs: [])
+    with pytest.raises(
+        typer.BadParameter, match="has 'nosuch' in its name; there are .*import"
+    ) as raised:
+        bench.bench("cpu", "nosuch", None)
+    assert raised.value.exit_code == 2
+
+
+def test_a_cache_that_cannot_be_made_is_said():
+    for command in (["tune", "info"], ["cache", "info"]):
+        done = in_cache("/proc/x", *command)
+        assert done.returncode == 0 and "/proc/x cannot be made" in done.stdout
+        assert "usable" not in done.stdout
+    done = in_cache("/proc/x", "tune", "ops", "relu", "--size", "8x8", "--dtype", "float32")
+    assert "not stored: /proc/x cannot be made" in done.stdout
+    assert done.stdout.count("/proc/x") == 1
+
+
+def in_cache(folder, *arguments):
+    command = [sys.executable, "-m", "cuop.cli.main", *arguments]
+    environment = {**os.environ, "CUOP_CACHE_DIR": folder}
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
+
+
+def test_a_cache_that_can_be_used_is_said(tmp_path):
+    for command in (["tune", "info"], ["cache", "info"]):
+        assert "usable" in in_cache(str(tmp_path / "new"), *command).stdout
+
+
+def test_imported_kernels_must_be_there(tmp_path):
+    done = cuop("cache", "import", tmp_path / "none.bin")
+    assert done.returncode == 1 and "none.bin cannot be read: No such file" in done.stderr
 
 
 def test_failures_exit_with_1_and_one_line(tmp_path, grid):
@@ -147,9 +253,8 @@ def test_failures_exit_with_1_and_one_line(tmp_path, grid):
         (["sum", tmp_path / "absent.npy", "-o", out], "cannot be read"),
         (["sum", fortran, "-o", out], "Fortran-ordered"),
         (["sum", grid, "-o", tmp_path / "no" / "o.npy"], "cannot be written"),
-        (["fft2d", line, "-o", out], "fft2d"),
+        (["fft2d", line, "-o", out], "fft2d: a grid of 2 dimensions is needed, given (5,)"),
         (["matmul", grid, grid, "-o", out], "matmul"),
-        (["sum", grid, "-o", out, "--mode", "magic"], "magic"),
         (["sum", grid, "-o", out, "--axis", "7"], "axis 7 is out of range"),
     ]:
         for ranks in (1, 3):
@@ -256,13 +361,11 @@ def run_without_a_reader(arguments, **streams):
         ["tune", "info"],
         ["tune", "clear"],
         ["tune", "ops", "relu", "--size", "8x8", "--dtype", "float32"],
-        ["bench", "--only", "no such case"],
+        ["plan", "matmul", "4", "4", "4"],
     ],
     ids=" ".join,
 )
 def test_a_reader_that_goes_is_no_error(tmp_path, monkeypatch, arguments):
-    if arguments[0] == "bench":
-        pytest.importorskip("numexpr")  # which the suite compares with
     monkeypatch.setenv("CUOP_CACHE_DIR", str(tmp_path / "cache"))
     code, words = run_without_a_reader(arguments)
     assert code == 0 and "rror" not in words
@@ -354,15 +457,16 @@ def test_a_machine_is_written_as_it_is_read(tmp_path):
     ("content", "text"),
     [
         ('{"version": 8}', "version is 8; known are 1, 2, 3, 4, 5, 6 and 7"),
-        ('{"overlap": 1.5}', "overlap is 1.5; it must be at most 1"),
+        ('{"overlap": 1.5}', "overlap is 1.5; it must be a number from 0 to 1"),
         ('{"version": "2"}', "version is '2'"),
         ('{"version": true}', "version is True"),
-        ('{"ranks_per_host": 0}', "ranks_per_host is 0; it must be a number above 0"),
+        ('{"ranks_per_host": 0}', "ranks_per_host is 0; it must be a whole number above 0"),
         ('{"ranks_per_host": 2.5}', "ranks_per_host is 2.5; it must be a whole number"),
         ("{", "cannot be read as JSON"),
         ("[" * 100000, "cannot be read as JSON"),
         ("[1]", "holds no object of figures"),
         ('{"speed": 1}', "'speed' is no figure; these are: flops"),
+        ('{"latency": -1}', "latency is -1; it must be a number of seconds, 0 or more"),
         ('{"flops": 0}', "flops is 0; it must be a number above 0"),
         ('{"memory": NaN}', "memory is nan"),
         ('{"memory": 1000}', "no plan fits the memory limit"),
@@ -377,3 +481,13 @@ def test_figures_that_no_machine_has(tmp_path, content, text):
     assert done.stderr.count("\n") == 1
     missing = cuop("plan", "matmul", "1", "1", "1", "--machine", str(tmp_path / "none.json"))
     assert (missing.returncode, missing.stderr.count("\n")) == (1, 1)
+    assert "none.json cannot be read: No such file" in missing.stderr
+
+
+def test_figures_may_be_nothing_where_nothing_is_taken(tmp_path):
+    figures = tmp_path / "machine.json"
+    costs = ("latency", "message_overhead", "call_overhead", "network_latency", "network_overhead")
+    figures.write_text(json.dumps(dict.fromkeys([*costs, "overlap", "duplex"], 0)))
+    for more in ([], ["--memory-limit", "1M"]):
+        done = cuop("plan", "matmul", "100", "100", "100", "--machine", str(figures), *more)
+        assert done.returncode == 0, done.stderr

@@ -41,6 +41,15 @@ void parse(const char* name, const std::string& text, Number& value) {
   value = parsed;
 }
 
+/// Far more than any machine has; they are counted in 32 bits.
+constexpr int64_t kMostThreads = 1 << 16;
+
+void check_threads(const EnvField<int64_t>& threads) {
+  if (threads.value <= kMostThreads) return;
+  throw ExecutionError(
+      cat(threads.name, ": ", threads.value, " is too many, allowed are 0 to ", kMostThreads));
+}
+
 template <class T>
 void read(EnvField<T>& field) {
   for (const char* candidate : {field.name, field.alias}) {
@@ -58,6 +67,7 @@ const Env& env() {
   static const Env* instance = [] {
     auto result = std::make_unique<Env>();
     result->for_each([](auto& field) { read(field); });
+    check_threads(result->threads);
     return result.release();  // what ends after static objects still asks
   }();
   return *instance;
@@ -69,11 +79,24 @@ std::vector<EnvRow> env_table() {
   defaults.for_each([&](auto& field) {
     rows.push_back({field.name, field.alias, cat(field.value), "", field.what});
   });
-  Env current = env();
   size_t i = 0;
-  current.for_each([&](auto& field) {
+  const auto add = [&](const auto& field) {
     rows[i++].current = field.is_secret && field.is_set ? "(set)" : cat(field.value);
-  });
+  };
+  try {
+    Env current = env();
+    current.for_each(add);
+  } catch (const ExecutionError&) {  // nothing is in force; which value is to blame says its row
+    Env current;
+    current.for_each([&](auto& field) {
+      try {
+        read(field);
+        add(field);
+      } catch (const ExecutionError& error) {
+        rows[i++].current = error.what();
+      }
+    });
+  }
   return rows;
 }
 

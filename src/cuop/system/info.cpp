@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <thread>
+#include <utility>
 
 #include "cuop/backend/cpu/blas_library.h"
 #include "cuop/backend/cpu/dnn.h"
@@ -36,75 +37,110 @@ std::string system_name() {
   return cat(name.sysname, ' ', name.release, ", ", name.machine);
 }
 
-void add_machine(std::vector<SystemPart>& parts) {
-  const backend::Runtime& cpu = backend::runtime(kCpu);
-  const backend::MemoryInfo memory = cpu.memory_info();
-  parts.push_back({"system", true, system_name()});
-  parts.push_back(
-      {"CPU", true, cat(cpu.description(), ", kernels for ", isa::name(isa::current()))});
-  parts.push_back(
-      {"threads", true,
-       cat(backend::thread_count(), " of ", std::thread::hardware_concurrency(), " cores")});
-  parts.push_back(
-      {"memory", true, cat(gibibytes(memory.free), " free of ", gibibytes(memory.total))});
+/// The parts of this machine. One that cannot be told about, as what was asked for is not there,
+/// says so in its own line.
+class Parts {
+ public:
+  /// describe() returns whether it is there, and what it is or why it is not.
+  template <class Describe>
+  void add(const std::string& name, const Describe& describe) {
+    attempt(name, [&] {
+      const std::pair<bool, std::string> found = describe();
+      all_.push_back({name, found.first, found.second});
+    });
+  }
+  template <class Work>
+  void attempt(const std::string& name, const Work& work) {
+    try {
+      work();
+    } catch (const Error& error) {
+      all_.push_back({name, false, error.what()});
+    }
+  }
+  std::vector<SystemPart> take() { return std::move(all_); }
+
+ private:
+  std::vector<SystemPart> all_;
+};
+using Found = std::pair<bool, std::string>;
+
+std::string text_of(const backend::MemoryInfo& memory) {
+  return cat(gibibytes(memory.free), " free of ", gibibytes(memory.total));
 }
 
-void add_libraries(std::vector<SystemPart>& parts) {
-  const backend::blas::Info& blas = backend::blas::info();
-  parts.push_back(
-      {"BLAS", blas.is_available,
-       blas.is_available ? cat(blas.version, " (", blas.core, ") ", blas.path) : blas.reason});
-  const backend::FftInfo fft = backend::fft_info();
-  parts.push_back({"FFTW", fft.is_available, fft.description});
-  const backend::dnn::Info& dnn = backend::dnn::info();
-  parts.push_back({"oneDNN", dnn.is_available,
-                   dnn.is_available ? cat(dnn.version, ' ', dnn.path) : dnn.reason});
-  const std::string no_mpi = dist::mpi_unavailable_reason();
-  parts.push_back(
-      {"MPI", no_mpi.empty(), no_mpi.empty() ? "built for the MPI of this machine" : no_mpi});
-  for (const backend::LibraryStatus& library : backend::cuda_libraries()) {
-    const bool is_found = library.reason.empty();
-    parts.push_back({library.title, is_found,
-                     is_found ? cat(library.path, ' ', library.version) : library.reason});
-  }
+void add_machine(Parts& parts) {
+  parts.add("system", [] { return Found{true, system_name()}; });
+  parts.add("CPU", [] {
+    return Found{true, cat(backend::runtime(kCpu).description(), ", kernels for ",
+                           isa::name(isa::current()))};
+  });
+  parts.add("threads", [] {
+    return Found{
+        true, cat(backend::thread_count(), " of ", std::thread::hardware_concurrency(), " cores")};
+  });
+  parts.add("memory", [] { return Found{true, text_of(backend::runtime(kCpu).memory_info())}; });
+}
+
+void add_libraries(Parts& parts) {
+  parts.add("BLAS", [] {
+    const backend::blas::Info& blas = backend::blas::info();
+    return Found{blas.is_available, blas.is_available
+                                        ? cat(blas.version, " (", blas.core, ") ", blas.path)
+                                        : blas.reason};
+  });
+  parts.add("FFTW", [] {
+    const backend::FftInfo fft = backend::fft_info();
+    return Found{fft.is_available, fft.description};
+  });
+  parts.add("oneDNN", [] {
+    const backend::dnn::Info& dnn = backend::dnn::info();
+    return Found{dnn.is_available, dnn.is_available ? cat(dnn.version, ' ', dnn.path) : dnn.reason};
+  });
+  parts.add("MPI", [] {
+    const std::string no_mpi = dist::mpi_unavailable_reason();
+    return Found{no_mpi.empty(), no_mpi.empty() ? "built for the MPI of this machine" : no_mpi};
+  });
+  parts.attempt("CUDA libraries", [&] {
+    for (const backend::LibraryStatus& library : backend::cuda_libraries()) {
+      const bool is_found = library.reason.empty();
+      parts.add(library.title, [&] {
+        return Found{is_found, is_found ? cat(library.path, ' ', library.version) : library.reason};
+      });
+    }
+  });
 }
 
 /// Who else holds memory of the GPU, as the management library knows.
-SystemPart processes_part(Device device) {
+Found processes_on(Device device) {
   namespace cuda = backend::cuda;
-  const std::string name = cat("processes on ", device);
   const cuda::Nvml& nvml = cuda::nvml();
-  if (!nvml.absence().empty()) return {name, false, cat("NVML: ", nvml.absence())};
-  try {
-    const std::string& uuid = cuda::cuda_runtime(device).properties().uuid;
-    return {name, true, cat("others: ", cuda::to_text(nvml.other_processes(uuid)))};
-  } catch (const ExecutionError& error) {
-    return {name, false, error.what()};
-  }
+  if (!nvml.absence().empty()) return {false, cat("NVML: ", nvml.absence())};
+  const std::string& uuid = cuda::cuda_runtime(device).properties().uuid;
+  return {true, cat("others: ", cuda::to_text(nvml.other_processes(uuid)))};
 }
 
-/// A device that cannot be used says so in its own line.
-void add_gpu(std::vector<SystemPart>& parts, Device device) {
-  const std::string name = cat("GPU ", device.index);
-  try {
-    const backend::Runtime& gpu = backend::runtime(device);
-    const backend::MemoryInfo memory = gpu.memory_info();
-    parts.push_back({name, true,
-                     cat(gpu.description(), ", ", gibibytes(memory.free), " free of ",
-                         gibibytes(memory.total))});
-    parts.push_back(processes_part(device));
-  } catch (const Error& error) {
-    parts.push_back({name, false, error.what()});
-  }
-}
-
-void add_gpus(std::vector<SystemPart>& parts) {
-  const int gpus = backend::device_count(DeviceType::kCuda);
-  parts.push_back({"GPU", gpus > 0, gpus > 0 ? cat(gpus) : backend::cuda_absence_reason()});
+void add_gpus(Parts& parts) {
+  int gpus = 0;
+  parts.add("GPU", [&] {
+    gpus = backend::device_count(DeviceType::kCuda);
+    return Found{gpus > 0, gpus > 0 ? cat(gpus) : backend::cuda_absence_reason()};
+  });
   if (gpus == 0) return;
-  const std::string driver = backend::cuda::nvml().driver_version();
-  parts.push_back({"GPU driver", !driver.empty(), driver.empty() ? "NVML does not tell" : driver});
-  for (int index = 0; index < gpus; ++index) add_gpu(parts, {DeviceType::kCuda, index});
+  parts.add("GPU driver", [] {
+    const std::string driver = backend::cuda::nvml().driver_version();
+    return Found{!driver.empty(), driver.empty() ? "NVML does not tell" : driver};
+  });
+  for (int index = 0; index < gpus; ++index) {
+    const Device device{DeviceType::kCuda, index};
+    bool is_usable = false;
+    parts.add(cat("GPU ", index), [&] {
+      const backend::Runtime& gpu = backend::runtime(device);
+      const Found found{true, cat(gpu.description(), ", ", text_of(gpu.memory_info()))};
+      is_usable = true;
+      return found;
+    });
+    if (is_usable) parts.add(cat("processes on ", device), [&] { return processes_on(device); });
+  }
 }
 
 }  // namespace
@@ -112,14 +148,16 @@ void add_gpus(std::vector<SystemPart>& parts) {
 const char* version() { return CUOP_VERSION; }
 
 std::vector<SystemPart> system_info() {
-  std::vector<SystemPart> parts;
+  Parts parts;
   add_machine(parts);
   add_libraries(parts);
   add_gpus(parts);
-  const backend::DefaultDevice& chosen = backend::default_device();
-  parts.push_back({"default device", true, cat(chosen.device, ": ", chosen.reason)});
-  parts.push_back({"current device", true, cat(backend::current_device())});
-  return parts;
+  parts.add("default device", [] {
+    const backend::DefaultDevice& chosen = backend::default_device();
+    return Found{true, cat(chosen.device, ": ", chosen.reason)};
+  });
+  parts.add("current device", [] { return Found{true, cat(backend::current_device())}; });
+  return parts.take();
 }
 
 void print_system_info(std::ostream& out) {
