@@ -196,7 +196,7 @@ def test_the_first_nan_of_several_is_the_extreme(dtype, length):
 @SETTINGS
 @given(
     problems(["int32", "float32", "float64", "complex64"]),
-    st.sampled_from([2, 1, 0, math.inf, -math.inf, 3, 0.5, -1]),
+    st.sampled_from([2, 1, 0, math.inf, -math.inf, 3, 0.5, -1, 6, 8, 9, 2.5]),
 )
 def test_norm(problem, order):
     x, axis, keepdims = problem

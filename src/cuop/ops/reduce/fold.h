@@ -64,6 +64,7 @@ ArgRow arg_row(bool is_max, DType element);
 enum class LoadMap : uint8_t {
   kValue,      ///< the element itself
   kMagnitude,  ///< |x| as float64
+  kSquare,     ///< |x|^2 as float64
   kNonzero,    ///< x != 0 as uint8
 };
 

@@ -29,6 +29,18 @@ struct Magnitude {
     }
   }
 };
+struct Square {
+  template <class To, class From>
+  [[gnu::always_inline]] static To apply(From x) {
+    if constexpr (is_complex_type<From>) {
+      const To re = static_cast<To>(x.real()), im = static_cast<To>(x.imag());
+      return re * re + im * im;
+    } else {
+      const To value = Value::apply<To>(x);
+      return value * value;
+    }
+  }
+};
 struct Nonzero {
   template <class To, class From>
   [[gnu::always_inline]] static To apply(From x) {
@@ -94,6 +106,9 @@ LoadFunction load_function<isa::CUOP_ISA>(LoadMap map, DType source, DType eleme
   }
   if (map == LoadMap::kMagnitude && element == DType::kFloat64) {
     return find<Magnitude, double>(source);
+  }
+  if (map == LoadMap::kSquare && element == DType::kFloat64) {
+    return find<Square, double>(source);
   }
   return map == LoadMap::kValue ? find_value(source, element) : nullptr;
 }

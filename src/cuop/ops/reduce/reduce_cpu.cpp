@@ -84,11 +84,11 @@ void repair_norms(const Reduction& reduction, const Tensor& x, const std::vector
       const bool is_kept = !std::binary_search(axes.begin(), axes.end(), axis);
       if (is_kept) from = slice(from, axis, index, 1, 1);
     }
-    FoldInput input = fold_input(reduction, x.dtype());
-    input.parameter = std::ldexp(1.0, -std::clamp(std::ilogb(magnitude), -1000, 1000));
+    const double scale = std::ldexp(1.0, -std::clamp(std::ilogb(magnitude), -1000, 1000));
     const Tensor one = result.with_layout(to);
-    reduce_real("norm", reduction, input, x.with_layout(from), axes, one, DType::kFloat64);
-    *one.data<double>() /= input.parameter;
+    reduce_real("norm", reduction, scaled_squares(scale), x.with_layout(from), axes, one,
+                DType::kFloat64);
+    *one.data<double>() /= scale;
   }
 }
 

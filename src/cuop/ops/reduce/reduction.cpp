@@ -44,26 +44,48 @@ ReduceKind sum_fold(SumMode mode) {
   return mode == SumMode::kExact ? ReduceKind::kExactSum : ReduceKind::kSum;
 }
 
-void square(double* data, int64_t n, double scale) {
+void scaled_square(double* data, int64_t n, double scale) {
   for (int64_t i = 0; i < n; ++i) data[i] = (data[i] * scale) * (data[i] * scale);
 }
 void power(double* data, int64_t n, double exponent) {
   for (int64_t i = 0; i < n; ++i) data[i] = std::pow(data[i], exponent);
 }
+/// The exponent a whole number; squares of a few elements at a time.
+void whole_power(double* data, int64_t n, double exponent) {
+  constexpr int64_t kFew = 32;
+  for (int64_t begin = 0; begin < n; begin += kFew) {
+    const int64_t count = std::min(kFew, n - begin);
+    double* const few = data + begin;
+    double base[kFew];
+    std::copy_n(few, count, base);
+    for (auto left = static_cast<int>(exponent) - 1; left != 0; left >>= 1) {
+      for (int64_t k = 0; (left & 1) != 0 && k < count; ++k) few[k] *= base[k];
+      for (int64_t k = 0; k < count; ++k) base[k] *= base[k];
+    }
+  }
+}
+void root(double* data, int64_t n, double) {
+  for (int64_t i = 0; i < n; ++i) data[i] = std::sqrt(data[i]);
+}
 void nonzero(double* data, int64_t n, double) {
   for (int64_t i = 0; i < n; ++i) data[i] = data[i] != 0.0 ? 1.0 : 0.0;
 }
+
+/// Beyond it products round more often than a power is off.
+constexpr double kMostWholeOrder = 8;
 
 FoldInput norm_input(double order) {
   FoldInput input{ReduceKind::kSum, DType::kFloat64, LoadMap::kMagnitude, nullptr, order};
   if (std::isinf(order)) {
     input.kind = order > 0 ? ReduceKind::kMax : ReduceKind::kMin;
   } else if (order == 2.0) {
-    input.map = LoadMap::kValue;
-    input.transform = square;
-    input.parameter = 1.0;
+    input.map = LoadMap::kSquare;
   } else if (order == 0.0) {
     input.transform = nonzero;
+  } else if (order == 0.5) {
+    input.transform = root;
+  } else if (order > 1.0 && order <= kMostWholeOrder && order == std::floor(order)) {
+    input.transform = whole_power;
   } else if (order != 1.0) {
     input.transform = power;
   }
@@ -150,6 +172,10 @@ DType result_dtype(const char* who, const Reduction& reduction, DType dtype) {
     default:
       return real_dtype(to_inexact(dtype));
   }
+}
+
+FoldInput scaled_squares(double scale) {
+  return {ReduceKind::kSum, DType::kFloat64, LoadMap::kValue, scaled_square, scale};
 }
 
 FoldInput fold_input(const Reduction& reduction, DType dtype) {

@@ -21,6 +21,8 @@ DType result_dtype(const char* who, const Reduction& reduction, DType dtype);
 
 /// How a reduction treats real elements (complex ones are taken apart first where that is needed).
 FoldInput fold_input(const Reduction& reduction, DType dtype);
+/// The squares of real elements that are multiplied by `scale` first.
+FoldInput scaled_squares(double scale);
 
 /// What becomes of states that have seen `count` elements each and are rounded to `result`.
 jit::Finish finish_of(const Reduction& reduction, int64_t count, DType result);
