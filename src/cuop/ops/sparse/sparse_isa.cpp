@@ -34,10 +34,10 @@ struct Lines {
 };
 
 /// Adds up `Vectors` vectors of a row of c from value `k` of the row on; returns where it stopped.
-template <int Vectors, class T, class Index>
+template <int Vectors, int Bytes, class T, class Index>
 int64_t add_vectors(const RowProduct<T, Index>& p, const Lines<T>& lines, int64_t k, int64_t last,
                     T* c) {
-  typedef T Vector __attribute__((vector_size(kVectorBytes), aligned(sizeof(T)), may_alias));
+  typedef T Vector __attribute__((vector_size(Bytes), aligned(sizeof(T)), may_alias));
   auto* const to = reinterpret_cast<Vector*>(c);
   Vector sums[Vectors] = {};
   if (lines.goes_on) {
@@ -55,20 +55,14 @@ int64_t add_vectors(const RowProduct<T, Index>& p, const Lines<T>& lines, int64_
   return k;
 }
 
-/// The same of fewer elements than a vector has.
+/// The same of one element. In the same order, so that an element does not depend on its
+/// neighbours.
 template <class T, class Index>
-int64_t add_elements(const RowProduct<T, Index>& p, const Lines<T>& lines, int64_t k, int64_t last,
-                     int64_t count, T* c) {
-  T sums[kLanes<T>] = {};
-  if (lines.goes_on) {
-    for (int64_t i = 0; i < count; ++i) sums[i] = c[i];
-  }
-  for (; k < last && p.columns[k] < lines.end; ++k) {
-    const T* line = lines.at(p.columns[k]);
-    const T value = p.values[k];
-    for (int64_t i = 0; i < count; ++i) sums[i] += value * line[i];
-  }
-  for (int64_t i = 0; i < count; ++i) c[i] = sums[i];
+int64_t add_element(const RowProduct<T, Index>& p, const Lines<T>& lines, int64_t k, int64_t last,
+                    T* c) {
+  T sum = lines.goes_on ? *c : T(0);
+  for (; k < last && p.columns[k] < lines.end; ++k) sum += p.values[k] * *lines.at(p.columns[k]);
+  *c = sum;
   return k;
 }
 
@@ -77,19 +71,25 @@ template <class T, class Index>
 int64_t add_row(const RowProduct<T, Index>& p, Lines<T> lines, int64_t k, int64_t last,
                 int64_t width, T* c) {
   int64_t stop = k;
-  const auto piece = [&]<int Vectors>(std::integral_constant<int, Vectors>) {
-    constexpr int64_t kWidth = Vectors * kLanes<T>;
+  const auto piece = [&]<int Vectors, int Bytes>() {
+    constexpr int64_t kWidth = Vectors * Bytes / static_cast<int64_t>(sizeof(T));
     if (width < kWidth) return;
-    stop = add_vectors<Vectors>(p, lines, k, last, c);
+    stop = add_vectors<Vectors, Bytes>(p, lines, k, last, c);
     lines.first += kWidth;
     c += kWidth;
     width -= kWidth;
   };
-  piece(std::integral_constant<int, 8>());
-  piece(std::integral_constant<int, 4>());
-  piece(std::integral_constant<int, 2>());
-  piece(std::integral_constant<int, 1>());
-  return width == 0 ? stop : add_elements(p, lines, k, last, width, c);
+  piece.template operator()<8, kVectorBytes>();
+  piece.template operator()<4, kVectorBytes>();
+  piece.template operator()<2, kVectorBytes>();
+  piece.template operator()<1, kVectorBytes>();
+  if constexpr (kVectorBytes > 32) piece.template operator()<1, 32>();
+  if constexpr (kVectorBytes > 16) piece.template operator()<1, 16>();
+  for (; width > 0; --width) {
+    stop = add_element(p, lines, k, last, c++);
+    ++lines.first;
+  }
+  return stop;
 }
 
 template <class T, class Index>
