@@ -3,6 +3,7 @@ the time of every operation."""
 
 import atexit
 import contextlib
+import os
 import sys
 
 from cuop import _core
@@ -58,8 +59,9 @@ def _write(text):
     sys.stdout.flush()
 
 
-def _end_profiling():
-    _core._enable_profiling(False)
+def _end_profiling(process):
+    if process == os.getpid():  # not at the end of a fork
+        _core._enable_profiling(False)
     _core._set_profiling_output(None)
 
 
@@ -76,7 +78,7 @@ def enable_profiling(is_on=True):
     if is_on and not _core.is_profiling():
         _core._set_profiling_output(_write)
         atexit.unregister(_end_profiling)
-        atexit.register(_end_profiling)
+        atexit.register(_end_profiling, os.getpid())
     _core._enable_profiling(is_on)
 
 

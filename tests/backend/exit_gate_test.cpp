@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/ops/conv/conv.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/matmul/matmul.h"
 #include "tests/own_process.h"
@@ -58,6 +59,125 @@ TEST(ExitGate, DoesNotWaitForLaterCalls) {
   EXPECT_LT(Clock::now() - begin, std::chrono::seconds(5));
   is_over = true;
   for (std::thread& caller : callers) caller.join();
+}
+
+/// Stays inside for a moment, on a thread of its own.
+class Inside {
+ public:
+  Inside() {
+    while (!has_come_) std::this_thread::yield();
+  }
+  ~Inside() { thread_.join(); }
+  bool has_left() const { return has_left_; }
+
+ private:
+  std::atomic<bool> has_come_ = false, has_left_ = false;
+  std::thread thread_{[this] {
+    const GatedCall call;
+    has_come_ = true;
+    std::this_thread::sleep_for(milliseconds(100));
+    has_left_ = true;
+  }};
+};
+
+TEST(ExitGate, ForksWaitForCallsUnderWay) {
+  const Inside inside;
+  EXPECT_TRUE(test::ends_in_fork([&] {
+    if (!inside.has_left()) _exit(1);
+    await_gated_calls();  // nobody is inside here
+  }));
+  EXPECT_TRUE(inside.has_left());
+  const GatedCall later;  // it is open again
+}
+
+TEST(ExitGate, ForksFromWithinACallDoNotWaitForIt) {
+  const Clock::time_point begin = Clock::now();
+  const auto in_child = [] {
+    const Inside other;
+    const Clock::time_point start = Clock::now();
+    await_gated_calls();
+    if (!other.has_left() || Clock::now() - start > std::chrono::seconds(5)) _exit(1);
+  };
+  {
+    const GatedCall call;
+    const GatedCall nested(GatedCall::Await::kAtForkAlone);
+    EXPECT_TRUE(test::ends_in_fork([] { const GatedCall inner; }));
+  }
+  EXPECT_TRUE(test::ends_in_fork(in_child));
+  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(4));
+}
+
+TEST(ExitGate, DISABLED_ForksAmidProducts) {
+  set_thread_count(2);
+  const Tensor a = ones({300, 300});
+  matmul(a, a);
+  constexpr int kThreads = 2;
+  std::atomic<int> done[kThreads] = {};
+  std::atomic<bool> is_over = false;
+  std::vector<std::thread> threads;
+  for (auto& count : done) {
+    threads.emplace_back([&] {
+      set_thread_count(2);
+      for (; !is_over; ++count) matmul(a, a);
+    });
+  }
+  for (int i = 0; i < 100; ++i) {
+    const int before[kThreads] = {done[0], done[1]};
+    EXPECT_TRUE(test::ends_in_fork([&] {
+      if (i % 20 == 0) matmul(a, a);
+    }));
+    for (int t = 0; t < kThreads; ++t) {
+      while (done[t] == before[t]) std::this_thread::sleep_for(milliseconds(1));
+    }
+  }
+  is_over = true;
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(ExitGate, ProductsOfOtherThreadsGoOnAfterAFork) {
+  for (const char* library_threads : {"1", "2"}) {
+    EXPECT_EQ(test::run_in_process(
+                  "ExitGate.DISABLED_ForksAmidProducts",
+                  std::string("OPENBLAS_NUM_THREADS=") + library_threads + " timeout 100"),
+              0)
+        << library_threads;
+  }
+}
+
+/// y of ones: each sum has 27 terms within the image.
+void convolve(int64_t size) {
+  const Tensor y = conv2d(ones({1, 3, size, size}), ones({4, 3, 3, 3}));
+  if (*y.data<float>() != 27.0F) _exit(2);
+}
+
+TEST(ExitGate, DISABLED_ForkedChildrenConvolve) {
+  set_thread_count(2);
+  constexpr int64_t kSmall = 32, kLarge = 2500;
+  for (const int64_t size : {kSmall, kLarge}) {
+    convolve(size);
+    EXPECT_TRUE(test::ends_in_fork([&] {
+      for (const int64_t again : {kSmall, size}) convolve(again);
+      std::thread other([&] {
+        set_thread_count(2);
+        convolve(size);
+      });
+      other.join();
+      if (!test::ends_in_fork([&] { convolve(size); })) _exit(3);
+    })) << size;
+    convolve(size);
+  }
+  std::atomic<bool> is_over = false;
+  std::thread other([&] {
+    set_thread_count(2);
+    for (int64_t size = kSmall; !is_over; ++size) convolve(size);  // prepared anew each time
+  });
+  for (int i = 0; i < 50; ++i) EXPECT_TRUE(test::ends_in_fork([&] { convolve(kSmall + i); }));
+  is_over = true;
+  other.join();
+}
+
+TEST(ExitGate, ForkedChildrenConvolve) {
+  EXPECT_EQ(test::run_in_process("ExitGate.DISABLED_ForkedChildrenConvolve", "timeout 100"), 0);
 }
 
 constexpr int kMultiplied = 7;

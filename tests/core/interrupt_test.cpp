@@ -312,7 +312,7 @@ TEST_P(InterruptTest, EndsBetweenPiecesThatAreOneStepEach) {
 }
 
 TEST_P(InterruptTest, EndsTheWaitForAnotherThread) {
-  InterruptibleMutex mutex;
+  InterruptibleMutex mutex("a test");
   {
     const std::lock_guard held(mutex);
     std::thread other([&] { expect_ends([&] { mutex.lock(); }); });
@@ -325,6 +325,21 @@ TEST_P(InterruptTest, EndsTheWaitForAnotherThread) {
   result.set_value(7);
   wait_interruptibly(later);
   EXPECT_EQ(later.get(), 7);
+}
+
+TEST(Interrupt, AThreadDoesNotWaitForItself) {
+  InterruptibleMutex mutex("measuring");
+  {
+    const auto held = lock_unless_mine(mutex);
+    EXPECT_TRUE(mutex.is_mine());
+    EXPECT_EQ(test::error_of<ExecutionError>([&] { mutex.lock(); }),
+              "measuring: called again amid the same work of this thread, as by a handler of a "
+              "signal, which would wait for itself; call it when that work is done");
+    EXPECT_FALSE(lock_unless_mine(mutex).owns_lock());
+    EXPECT_TRUE(mutex.is_mine());
+  }
+  EXPECT_FALSE(mutex.is_mine());
+  EXPECT_TRUE(lock_unless_mine(mutex).owns_lock());
 }
 
 TEST_P(InterruptTest, ShortWorkIsNotAskedFor) {

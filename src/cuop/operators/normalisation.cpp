@@ -1,8 +1,12 @@
 #include "cuop/operators/normalisation.h"
 
+#include <atomic>
 #include <cmath>
+#include <mutex>
 
+#include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
+#include "cuop/core/interruptible.h"
 #include "cuop/core/text.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
@@ -23,8 +27,18 @@ constexpr double kFlopsPerElement = 7.0;
 }  // namespace
 
 template <class T>
+struct BatchNorm<T>::Mode {
+  std::atomic<bool> is_training = false;
+  InterruptibleMutex step{"forward of a training step"};
+  std::mutex statistics;  ///< both that a step has made are seen, or none of them
+};
+
+template <class T>
 BatchNorm<T>::BatchNorm(double eps, double momentum)
-    : Operator("BatchNorm", dtype_of<T>), eps_(eps), momentum_(momentum) {
+    : Operator("BatchNorm", dtype_of<T>),
+      eps_(eps),
+      momentum_(momentum),
+      mode_(std::make_shared<Mode>()) {
   check_eps(name(), eps);
   if (!(momentum >= 0.0 && momentum <= 1.0)) {
     throw ExecutionError(cat(name(), ": momentum is ", momentum, ", needed is 0 to 1"));
@@ -32,55 +46,69 @@ BatchNorm<T>::BatchNorm(double eps, double momentum)
 }
 
 template <class T>
-void BatchNorm<T>::set_statistic(Weight& weight, const Tensor& value, const char* argument) {
+void BatchNorm<T>::train(bool is_training) {
+  mode_->is_training = is_training;
+}
+
+template <class T>
+bool BatchNorm<T>::is_training() const {
+  return mode_->is_training;
+}
+
+template <class T>
+BatchNormParameters BatchNorm<T>::parameters() const {
   const std::lock_guard lock(mode_->statistics);
-  set(weight, value, argument, 1);
+  return {gamma_.get_or_none(), beta_.get_or_none(), running_mean_.get_or_none(),
+          running_var_.get_or_none()};
 }
 
 template <class T>
 Tensor BatchNorm<T>::copy_of(const Weight& statistic) const {
-  const std::shared_lock lock(mode_->statistics);  // passes that overlap would keep a writer out
   const Tensor value = statistic.get_or_none();
   return value.is_defined() ? clone(value) : value;
 }
 
 template <class T>
 void BatchNorm<T>::infer(const Tensor& x, const Tensor& y) const {
-  const std::shared_lock lock(mode_->statistics);
-  batch_norm(x,
-             {gamma_.get_or_none(), beta_.get_or_none(), running_mean_.get_or_none(),
-              running_var_.get_or_none()},
-             {eps_, momentum_, false}, &y);
+  batch_norm(x, parameters(), {eps_, momentum_, false}, &y);
 }
 
 template <class T>
 void BatchNorm<T>::train_on(const Tensor& x, const Tensor& y) const {
-  const std::lock_guard lock(mode_->statistics);
-  Tensor mean = running_mean_.get_or_none(), variance = running_var_.get_or_none();
+  const std::lock_guard lock(mode_->step);
+  const BatchNormParameters before = parameters();
   const Shape channels{x.ndim() >= 2 ? x.shape(1) : 0};
-  if (!mean.is_defined()) mean = zeros(channels, dtype(), x.device());
-  if (!variance.is_defined()) variance = ones(channels, dtype(), x.device());
-  batch_norm(x, {gamma_.get_or_none(), beta_.get_or_none(), mean, variance},
-             {eps_, momentum_, true}, &y);
-  running_mean_.adopt(mean);
-  running_var_.adopt(variance);
+  // The replays of a recorded step go on with what the one before has made.
+  const bool is_recorded = backend::runtime(x.device()).is_recording(current_stream(x.device()));
+  const auto moved = [&](const Tensor& statistic, const auto& make) {
+    if (!statistic.is_defined()) return make(channels, dtype(), x.device());
+    return is_recorded ? statistic : clone(statistic);
+  };
+  BatchNormParameters after = before;
+  after.running_mean = moved(before.running_mean, zeros);
+  after.running_var = moved(before.running_var, ones);
+  batch_norm(x, after, {eps_, momentum_, true}, &y);
+  const std::lock_guard both(mode_->statistics);
+  running_mean_.replace(before.running_mean, after.running_mean);
+  running_var_.replace(before.running_var, after.running_var);
 }
 
 template <class T>
 void BatchNorm<T>::try_training_on(const Tensor& x, const Tensor& y) const {
-  const std::shared_lock lock(mode_->statistics);
-  batch_norm(x, {gamma_.get_or_none(), beta_.get_or_none(), {}, {}}, {eps_, momentum_, true}, &y);
+  BatchNormParameters unmoved = parameters();
+  unmoved.running_mean = unmoved.running_var = {};
+  batch_norm(x, unmoved, {eps_, momentum_, true}, &y);
 }
 
 template <class T>
 void BatchNorm<T>::compute_on_cpu(const Tensor& x, const Tensor& y, bool is_training) const {
-  const std::shared_lock lock(mode_->statistics);
-  const auto statistic = [&](const Weight& weight) {
-    return is_training ? Tensor() : copy_on_cpu(weight.get_or_none());
+  const BatchNormParameters now = parameters();
+  const auto statistic = [&](const Tensor& value) {
+    return is_training ? Tensor() : copy_on_cpu(value);
   };
   batch_norm(copy_on_cpu(x),
-             {copy_on_cpu(gamma_.get_or_none()), copy_on_cpu(beta_.get_or_none()),
-              statistic(running_mean_), statistic(running_var_)},
+             {copy_on_cpu(now.gamma), copy_on_cpu(now.beta), statistic(now.running_mean),
+              statistic(now.running_var)},
              {eps_, momentum_, is_training}, &y);
 }
 

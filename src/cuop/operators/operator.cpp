@@ -97,11 +97,19 @@ void Operator::rethrow_named() const {
   }
 }
 
-void Weight::set(const Tensor& value) { adopt(clone(value)); }
-
-void Weight::adopt(const Tensor& value) {
+void Weight::set(const Tensor& value) {
+  Tensor copy = clone(value);
   const std::lock_guard lock(state_->mutex);
-  state_->value = value;
+  std::swap(state_->value, copy);
+}
+
+void Weight::replace(const Tensor& before, const Tensor& value) {
+  Tensor kept = value;
+  const std::lock_guard lock(state_->mutex);
+  const Tensor& now = state_->value;
+  const bool is_same =
+      now.is_defined() == before.is_defined() && (!now.is_defined() || now.data() == before.data());
+  if (is_same) std::swap(state_->value, kept);
 }
 
 Tensor Weight::get_or_none() const {

@@ -89,8 +89,9 @@ class Weight {
   Weight(const char* what, const char* setter_name) : what_(what), setter_(setter_name) {}
   /// Keeps a row-major copy.
   void set(const Tensor& value);
-  /// Keeps the tensor itself.
-  void adopt(const Tensor& value);
+  /// Keeps the tensor itself in the place of `before`, which get_or_none() gave: not where another
+  /// one has been set since then.
+  void replace(const Tensor& before, const Tensor& value);
   /// The tensor; ExecutionError that names the setter when there is none.
   Tensor get() const;
   /// The tensor, undefined when there is none.

@@ -23,17 +23,21 @@ double milliseconds_since(int64_t start_ns) {
   return static_cast<double>(trace::now_ns() - start_ns) * 1e-6;
 }
 
-/// One of the threads that may measure at a time.
+/// One of the threads that may measure at a time. A thread that does goes on at once: a handler of
+/// a signal may ask for another choice amid a search.
 class Turn : NonCopyable {
  public:
   Turn(int most, double seconds) {
     std::unique_lock lock(shared().mutex);
     has_come_ = wait_interruptibly(shared().freed, lock, end_of(seconds),
-                                   [&] { return shared().taken < most; });
-    if (has_come_) ++shared().taken;
+                                   [&] { return shared().taken < most || of_this_thread > 0; });
+    if (!has_come_) return;
+    ++shared().taken;
+    ++of_this_thread;
   }
   ~Turn() {
     if (!has_come_) return;
+    --of_this_thread;
     {
       const std::lock_guard lock(shared().mutex);
       --shared().taken;
@@ -58,6 +62,7 @@ class Turn : NonCopyable {
     static Shared* instance = new Shared;
     return *instance;
   }
+  static inline thread_local int of_this_thread = 0;
   bool has_come_ = false;
 };
 

@@ -13,12 +13,14 @@
 #include <vector>
 
 #include "cuop/backend/cpu/blas_room.h"
+#include "cuop/backend/cpu/exit_gate.h"
+#include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/dynlib.h"
 #include "cuop/core/env.h"
 #include "cuop/core/error.h"
 #include "cuop/core/log.h"
-#include "cuop/core/noncopyable.h"
 #include "cuop/core/text.h"
+#include "cuop/core/variable_scope.h"
 
 namespace cuop::backend::blas {
 
@@ -108,33 +110,12 @@ bool bind(const DynLib& lib, Library& result) {
       result.set_threads = reinterpret_cast<void (*)(int)>(set);
       result.info.is_thread_controlled = true;
     }
+    result.stop_threads = reinterpret_cast<int (*)()>(lib.find("blas_thread_shutdown_"));
     result.info.is_available = true;
     return true;
   }
   return false;
 }
-
-/// While it lives, an environment variable has another value: OpenBLAS reads its own when it is
-/// loaded.
-class VariableScope : NonCopyable {
- public:
-  VariableScope(const char* name, const std::string& value) : name_(name) {
-    const char* const before = std::getenv(name);
-    if (before != nullptr) before_ = before;
-    setenv(name, value.c_str(), 1);
-  }
-  ~VariableScope() {
-    if (before_) {
-      setenv(name_, before_->c_str(), 1);
-    } else {
-      unsetenv(name_);
-    }
-  }
-
- private:
-  const char* name_;
-  std::optional<std::string> before_;
-};
 
 /// Opens a library and fills in its functions; "" or why that failed. One that has taken the
 /// processor for one of twenty years ago is loaded anew unless somebody asks for a core; the one in
@@ -152,15 +133,28 @@ std::string try_open(const std::string& candidate, Library& result) {
   return try_open(candidate, result);
 }
 
+/// The same; a fork waits until what the library does before forks comes behind the gate.
+std::string open_gated(const std::string& candidate, Library& result) {
+  const GatedCall opening(GatedCall::Await::kAtForkAlone);
+  const std::string why = try_open(candidate, result);
+  if (!why.empty()) return why;
+  close_gate_before_libraries();
+  // A fork that began before that may be stopping the threads: this waits for it.
+  if (result.stop_threads != nullptr) result.stop_threads();
+  return why;
+}
+
 Library find_library() {
   check_room_to_open();
-  // Each thread would map a buffer.
+  // Each thread would map a buffer, and those that cannot be started would be waited for.
   std::optional<VariableScope> alone;
-  if (has_limited_addresses()) alone.emplace("OPENBLAS_NUM_THREADS", "1");
+  if (has_limited_addresses() || !can_start_threads(core_count() - 1)) {
+    alone.emplace("OPENBLAS_NUM_THREADS", "1");
+  }
   Library result;
   std::string reasons;
   for (const std::string& candidate : candidates()) {
-    const std::string why = try_open(candidate, result);
+    const std::string why = open_gated(candidate, result);
     if (why.empty()) {
       log(LogLevel::kInfo, "BLAS: using ", result.info.path, " ", result.info.version);
       return result;
@@ -232,6 +226,7 @@ SerialScope::SerialScope() {
   while (holders > 0) {
     if (setting.holders.compare_exchange_weak(holders, holders + 1)) return;
   }
+  const GatedCall gate;
   const std::lock_guard lock(setting.mutex);
   if (setting.holders == 0) {
     setting.saved = blas.get_threads();
@@ -248,6 +243,7 @@ SerialScope::~SerialScope() {
   while (holders > 1) {
     if (setting.holders.compare_exchange_weak(holders, holders - 1)) return;
   }
+  const GatedCall gate;
   const std::lock_guard lock(setting.mutex);
   if (--setting.holders == 0 && setting.saved != 1) blas.set_threads(setting.saved);
 }

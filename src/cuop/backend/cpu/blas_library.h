@@ -51,6 +51,7 @@ struct Library {
   Functions functions[4];  ///< s, d, c, z
   int (*get_threads)() = nullptr;
   void (*set_threads)(int) = nullptr;
+  int (*stop_threads)() = nullptr;  ///< OpenBLAS's own, which the next call starts again
 
   template <class T>
   const Functions& of() const {

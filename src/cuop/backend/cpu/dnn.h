@@ -19,9 +19,10 @@ struct Info {
 /// Looks for the library on first use; never throws.
 const Info& info();
 
-/// y <- convolution of x with w plus bias (null without one) on thread_count() threads; the
-/// problem's `threads` is filled in here. Prepared primitives are kept for the next call of the
-/// same sizes. DeviceError without the library, ExecutionError with its reason when it refuses.
+/// y <- convolution of x with w plus bias (null without one) on thread_count() threads, on one
+/// where others cannot be started; the problem's `threads` is filled in here. Prepared primitives
+/// are kept for the next call of the same sizes. DeviceError without the library, ExecutionError
+/// with its reason when it refuses.
 void conv(CuopDnnConv problem, const float* x, const float* w, const float* bias, float* y,
           void* kept = nullptr);
 

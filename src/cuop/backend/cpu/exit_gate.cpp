@@ -16,23 +16,35 @@ namespace cuop::backend {
 
 namespace {
 
-/// Calls that are under way, those of the even and of the odd rounds: a wait begins a new round, so
-/// that calls which come later do not lengthen it.
-std::atomic<int64_t> under_way[2];
+using Steady = std::chrono::steady_clock;
+
+/// Calls that are under way: those of the even and of the odd rounds, and those that the end does
+/// not wait for. A wait for the end begins a new round, so that calls which come later do not
+/// lengthen it.
+constexpr int kSlots = 3, kForkSlot = 2;
+std::atomic<int64_t> under_way[kSlots];
+thread_local int64_t of_this_thread[kSlots];
 std::atomic<uint32_t> round = 0;
 std::atomic<bool> is_closed = false;
-std::thread::id ending_thread;  // written before the gate is closed
+std::thread::id ending_thread;       // written before the gate is closed
+std::atomic<int> forks = 0;          // that keep the gate closed for a moment
+thread_local int fork_handlers = 0;  // that this thread has begun and not ended
+
+const pid_t first_process = getpid();
+
+template <class IsOver>
+void wait_until(Steady::time_point end, const IsOver& is_over) noexcept {
+  while (!is_over() && Steady::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
 
 /// Waits until nobody is inside who came in those rounds. One thread waits at a time: the one that
 /// ends the process.
 void await(uint32_t parity) noexcept {
-  using Steady = std::chrono::steady_clock;
   static Steady::duration left = std::chrono::seconds(10);  // for all waits together
-  const Steady::time_point begin = Steady::now();
-  const Steady::time_point end = begin + left;
-  while (under_way[parity] > 0 && Steady::now() < end) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  const Steady::time_point end = Steady::now() + left;
+  wait_until(end, [parity] { return under_way[parity] <= 0; });
   left = std::max(Steady::duration::zero(), end - Steady::now());
 }
 
@@ -44,10 +56,40 @@ void close_gate() {
   await(1);
 }
 
-/// Handlers of the process's end run before those of the libraries that are there.
-bool watch_end() {
-  // A forked child has none of the threads that were inside.
-  pthread_atfork(nullptr, nullptr, [] { under_way[0] = under_way[1] = 0; });
+bool is_inside() {
+  return std::any_of(of_this_thread, of_this_thread + kSlots, [](int64_t own) { return own > 0; });
+}
+
+/// The handlers of a fork are there once for each call of close_gate_before_libraries(): the first
+/// of them that runs closes the gate, the last opens it. This thread's own calls, in which the fork
+/// happens, do not count meanwhile, so that forks do not wait for each other.
+void before_fork() {
+  if (fork_handlers++ > 0) return;
+  ++forks;
+  for (int slot = 0; slot < kSlots; ++slot) under_way[slot] -= of_this_thread[slot];
+  wait_until(Steady::now() + std::chrono::seconds(5), [] {
+    return std::all_of(under_way, under_way + kSlots, [](const auto& calls) { return calls <= 0; });
+  });
+}
+
+void after_fork() {
+  if (fork_handlers == 0 || --fork_handlers > 0) return;
+  for (int slot = 0; slot < kSlots; ++slot) under_way[slot] += of_this_thread[slot];
+  --forks;
+  forks.notify_all();
+}
+
+/// A child has none of the other threads that were inside.
+void after_fork_in_child() {
+  if (fork_handlers == 0 || --fork_handlers > 0) return;
+  for (int slot = 0; slot < kSlots; ++slot) under_way[slot] = of_this_thread[slot];
+  forks = 0;
+}
+
+/// Handlers of the process's end, and of what comes before a fork, run before those of the
+/// libraries that are there.
+bool watch() {
+  pthread_atfork(&before_fork, &after_fork, &after_fork_in_child);
   return std::atexit(&close_gate) == 0;
 }
 
@@ -57,19 +99,35 @@ bool is_ending_thread() noexcept {
   return is_closed && std::this_thread::get_id() == ending_thread;
 }
 
-void await_gated_calls() noexcept { await(round.fetch_add(1) % 2); }
-
-void close_gate_before_libraries() noexcept { std::atexit(&close_gate); }
-
-GatedCall::GatedCall() : parity_(static_cast<int>(round.load() % 2)) {
-  static const bool is_watched = watch_end();
-  (void)is_watched;
-  ++under_way[parity_];
-  if (!is_closed || is_ending_thread()) return;
-  --under_way[parity_];
-  for (;;) pause();  // the process ends in a moment
+bool is_forked_thread() noexcept {
+  const pid_t process = getpid();
+  return process != first_process && process == gettid();
 }
 
-GatedCall::~GatedCall() { --under_way[parity_]; }
+void await_gated_calls() noexcept { await(round.fetch_add(1) % 2); }
+
+void close_gate_before_libraries() noexcept { watch(); }
+
+GatedCall::GatedCall(Await await)
+    : slot_(await == Await::kAtForkAlone ? kForkSlot : static_cast<int>(round.load() % 2)) {
+  static const bool is_watched = watch();
+  (void)is_watched;
+  ++under_way[slot_];
+  while (forks > 0 && !is_inside()) {  // from within, the fork waits for this thread
+    --under_way[slot_];
+    for (int others = forks; others > 0; others = forks) forks.wait(others);
+    ++under_way[slot_];
+  }
+  if (is_closed && slot_ != kForkSlot && !is_ending_thread()) {
+    --under_way[slot_];
+    for (;;) pause();  // the process ends in a moment
+  }
+  ++of_this_thread[slot_];
+}
+
+GatedCall::~GatedCall() {
+  --of_this_thread[slot_];
+  --under_way[slot_];
+}
 
 }  // namespace cuop::backend

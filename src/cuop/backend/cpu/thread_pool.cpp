@@ -14,6 +14,7 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 #include "cuop/backend/execution.h"
 #include "cuop/core/divide_up.h"
@@ -210,6 +211,24 @@ int thread_count() {
 }
 
 void set_thread_count(int count) { chosen_threads = std::max(0, count); }
+
+bool can_start_threads(int64_t count) {
+  std::atomic<bool> is_over = false;
+  std::vector<std::thread> threads;
+  const auto end = [&] {
+    is_over = true;
+    is_over.notify_all();
+    for (std::thread& thread : threads) thread.join();
+  };
+  try {
+    for (int64_t i = 0; i < count; ++i) threads.emplace_back([&] { is_over.wait(false); });
+  } catch (const std::system_error&) {
+    end();
+    return false;
+  }
+  end();
+  return true;
+}
 
 void parallel_for(int64_t count, int64_t grain,
                   const std::function<void(int64_t begin, int64_t end)>& body) {

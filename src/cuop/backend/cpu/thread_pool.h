@@ -17,6 +17,10 @@ int thread_count();
 /// default.
 void set_thread_count(int count);
 
+/// Whether the system lets so many more threads run at a time, for libraries that hang or end the
+/// process where it does not. Starts and ends them.
+bool can_start_threads(int64_t count);
+
 /// Calls body(begin, end) over disjoint pieces of [0, count) of at least `grain` items (1 where it
 /// is less), on up to thread_count() threads; returns when all are done. The first exception is
 /// rethrown here. Between pieces the user may interrupt (core/interrupt.h): long work comes in

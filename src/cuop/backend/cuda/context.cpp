@@ -49,7 +49,7 @@ std::string absence_of(Device device) {
 
 ContextHandle primary_context(Device device) {
   static std::array<std::atomic<ContextHandle>, kMaxDevices> contexts{};
-  static InterruptibleMutex mutex;
+  static InterruptibleMutex mutex("cuda: making a primary context");
   if (device.index < kMaxDevices) {
     const ContextHandle known = contexts[static_cast<size_t>(device.index)];
     if (known != nullptr) [[likely]]

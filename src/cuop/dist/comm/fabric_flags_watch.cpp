@@ -1,5 +1,7 @@
 // What becomes of streams that wait for a rank that does not come any more. No look calls the
 // driver, which may be waiting for those streams itself.
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -53,8 +55,11 @@ struct Flags::Process {
 
  private:
   Process() {
-    std::atexit([] { drain_all(); });
+    std::atexit([] {
+      if (instance().process_ == getpid()) drain_all();  // not at the end of a fork
+    });
   }
+  const pid_t process_ = getpid();
 };
 
 void Flags::start_watching() {

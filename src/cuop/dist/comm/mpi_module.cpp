@@ -3,6 +3,7 @@
 // while the ranks start and end, never between.
 #include <mpi.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -278,8 +279,11 @@ class Session {
     return MPI_SUCCESS;
   }
 
+  /// A fork's end is not this process's end.
+  bool is_here() const { return process_ == getpid(); }
+
   bool part() noexcept {
-    if (!has_parted_) {
+    if (!has_parted_ && is_here()) {
       has_parted_ = true;
       have_all_come_ = hub_->part();
     }
@@ -287,7 +291,7 @@ class Session {
   }
 
   void finalize() noexcept {
-    if (!is_usable()) return;
+    if (!is_here() || !is_usable()) return;
     if (part()) {
       MPI_Finalize();
       return;
@@ -295,6 +299,7 @@ class Session {
     log(LogLevel::kWarn, "mpi: leaving without MPI_Finalize, not all ranks end after the failure");
   }
 
+  const pid_t process_ = getpid();
   std::shared_ptr<PacketHub> hub_;
   int64_t worlds_ = 0;
   bool has_parted_ = false;

@@ -113,7 +113,7 @@ class MeasuredOnce {
   /// is assumed.
   template <class Measure>
   Figures get(const Key& key, int64_t most_bytes, const Figures& assumed, const Measure& measure) {
-    const std::lock_guard turn(measuring_);
+    const auto turn = lock_unless_mine(measuring_);
     if (const auto known = find(key)) return *known;
     return measured(key, most_bytes, assumed, measure);
   }
@@ -140,7 +140,7 @@ class MeasuredOnce {
   }
 
  private:
-  InterruptibleMutex measuring_;
+  InterruptibleMutex measuring_{"the speed of copies"};
   std::mutex mutex_;  ///< of what follows
   std::map<Key, Figures> known_;
 };

@@ -130,7 +130,7 @@ class Slot {
     return *kernel_;
   }
 
-  InterruptibleMutex mutex_;  ///< held while it is compiled
+  InterruptibleMutex mutex_{"jit: compiling a kernel"};  ///< held while it is compiled
   std::atomic<const LoadedKernel*> ready_ = nullptr;
   std::optional<LoadedKernel> kernel_;
   std::optional<Names> names_;  ///< of what is being compiled

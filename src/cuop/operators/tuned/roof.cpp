@@ -119,7 +119,8 @@ Roof measured_and_stored(DType dtype, Device device) {
 
 /// What this process has measured or read.
 struct Roofs {
-  InterruptibleMutex measuring;  ///< one thread measures, the others wait for what it finds
+  /// One thread measures, the others wait for what it finds.
+  InterruptibleMutex measuring{"measured_roof"};
   SharedLruCache<int, std::optional<Roof>> known{256};
 };
 Roofs& roofs() {
@@ -172,7 +173,7 @@ std::optional<Roof> known_roof(DType dtype, Device device) {
 
 Roof measured_roof(DType dtype, Device device) {
   if (backend::runtime(device).is_recording(current_stream(device))) return {};
-  const std::lock_guard lock(roofs().measuring);
+  const auto lock = lock_unless_mine(roofs().measuring);
   if (const auto known = known_roof(dtype, device)) return *known;
   const DType measured = measured_dtype(dtype);
   const Roof roof = measured_and_stored(measured, device);

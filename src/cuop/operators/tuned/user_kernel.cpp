@@ -202,7 +202,7 @@ class UserKernel::Implementation {
   std::string digest_;
   std::vector<std::string> loaded_keys_;  ///< of each configuration, for jit::loaded_kernel
   mutable std::mutex mutex_;
-  InterruptibleMutex search_mutex_;
+  InterruptibleMutex search_mutex_{who_.c_str()};
   tune::Findings chosen_{tune::kMostFindings};
   std::string last_search_;
 };
