@@ -208,6 +208,49 @@ def test_transforms_along_several_dimensions(ranks):
             np.testing.assert_allclose(rooted, np.fft.ifftn(x), atol=1e-12)
 
 
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+@pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
+def test_lengths_and_the_real_axis_go_with_the_order_of_axes(ranks, norm):
+    x = np.random.default_rng(0).standard_normal((3, 4, 5))
+    calls = [
+        (name, s, axes)
+        for name in ("fftn", "ifftn", "rfftn", "irfftn")
+        for s, axes in (
+            ((7, 2), (2, 0)),
+            (None, (2, 1)),
+            ((2, 5, 8), (-1, 0, 1)),
+            ((-1, 6), (1, 0)),
+            (None, (1, 2, 0)),
+        )
+    ]
+
+    def work(comm):
+        mine = x if comm.rank == 0 else None
+        shared = dist.DistTensor.from_root(comm, mine)
+        rows = shared.redistribute(dist.Sharding(dist.Mesh.line(comm.size), dist.P("r")))
+        made = [
+            (
+                getattr(dist, name)(rows, s, axes, norm).gather(),
+                getattr(dist, f"{name}_from_root")(comm, mine, s, axes, norm),
+            )
+            for name, s, axes in calls
+        ]
+        pair = dist.fft2d_from_root(comm, mine, (7, 2), (2, 0), norm)
+        made.append((pair, pair))
+        with pytest.raises(cuop.errors.Error, match=r"an axis is given twice in \(0, -3\)"):
+            dist.fftn(rows, None, (0, -3))
+        return made
+
+    wanted = [*calls, ("fftn", (7, 2), (2, 0))]
+    for (name, s, axes), both in zip(wanted, dist.run_ranks(work, ranks)[0], strict=True):
+        if s is not None:
+            s = [x.shape[axis] if n == -1 else n for n, axis in zip(s, axes, strict=True)]
+        expected = getattr(np.fft, name)(x, s, axes, norm)
+        for given in both:
+            assert given.shape == expected.shape
+            np.testing.assert_allclose(given, expected, atol=1e-12)
+
+
 @pytest.mark.usefixtures("own_cache")
 def test_ranks_find_out_what_they_are():
     def work(comm):

@@ -126,6 +126,21 @@ void aborts_name_the_first_cause(Rank comm) {
   recover_and_check(comm);
 }
 
+/// A rank that ends a call for what another has done names that one.
+void aborts_name_another_rank(Rank comm) {
+  const Timeout timeout(comm, kLong);
+  const auto part = comm->split(0, -comm->rank());  // counted the other way round
+  part->set_timeout(kLong);
+  comm->barrier();
+  if (comm->rank() == 0) part->abort_for(comm->size() - 1, "its memory is gone");
+  const auto told = caught<CommunicationError>([&] {
+    for (;;) part->barrier();
+  });
+  EXPECT_EQ(told.rank(), comm->size() - 1) << told.what();
+  EXPECT_THAT(told.what(), HasSubstr("its memory is gone"));
+  recover_and_check(part);
+}
+
 /// Calls of one name that differ in what must be the same on all ranks: nobody takes the bytes of
 /// another call, and all are told what two ranks were called with.
 void other_arguments_name_both(Rank comm) {
@@ -332,6 +347,7 @@ std::vector<Case> failure_cases() {
           {"late_but_in_time", late_but_in_time},
           {"abort_wakes_everyone", abort_wakes_everyone},
           {"aborts_name_the_first_cause", aborts_name_the_first_cause},
+          {"aborts_name_another_rank", aborts_name_another_rank},
           {"other_arguments_name_both", other_arguments_name_both},
           {"parent_fails_its_children", parent_fails_its_children},
           {"tensors_that_do_not_fit_are_refused", tensors_that_do_not_fit_are_refused},

@@ -8,6 +8,7 @@
 #include "cuop/dist/exec/report.h"
 #include "cuop/dist/plan/map_plan.h"
 #include "tests/dist/algo_test.h"
+#include "tests/error_of.h"
 
 namespace cuop::dist {
 namespace {
@@ -57,6 +58,18 @@ TEST(DistCall, AnExceptionAmidTheWorkRaisesOnEveryRank) {
                     "after the failure");
     });
   }
+}
+
+TEST(DistCall, AnErrorThatBlamesAnotherRankBlamesItOnAll) {
+  run_ranks(3, [&](const CommunicatorPtr& comm) {
+    const Operation fails = copying([&](int rank) {
+      if (rank == 2) throw CommunicationError("rank 0 cannot be read", 0);
+    });
+    const auto told = test::caught<CommunicationError>(
+        [&] { run_rooted(comm, fails, {on_root(comm, counting({12}))}, {.strategy = "row"}); });
+    EXPECT_EQ(told.rank(), 0) << told.what();
+    EXPECT_THAT(told.what(), HasSubstr("rank 0 cannot be read"));
+  });
 }
 
 TEST(DistCall, PlansOnceAndReports) {

@@ -242,28 +242,32 @@ TEST(DistEinsum, SlicesWhereNoSplitFits) {
       for (const EinsumCase& each : cases) {
         const std::vector<Tensor> operands = operands_of(each);
         const Tensor expected = cuop::einsum(each.equation, operands);
-        std::vector<DistTensor> parts;
-        for (const Tensor& operand : operands) {
-          parts.push_back(laid_out(comm, operand, some_sharding(ranks, operand.ndim(), 3)));
-        }
-        CallOptions options;
-        options.machine = Machine{};
-        einsum(each.equation, parts, {}, options);
-        const int64_t whole = last_report().plan.memory_per_rank;
-        options.machine->memory = 0;
-        const std::string told = failure_of([&] { einsum(each.equation, parts, {}, options); });
-        ASSERT_THAT(told, HasSubstr(" bytes)")) << each.equation;
-        const int64_t least = std::stoll(told.substr(told.rfind('(') + 1));
-        for (const int64_t limit : {least, (least + whole) / 2}) {
-          options.machine->memory = limit;
-          const DistTensor result = einsum(each.equation, parts, {}, options);
-          EXPECT_LE(last_report().plan.memory_per_rank, limit) << last_report().plan.explain();
-          expect_close(gather_all(result), expected, 1e-12, each.equation);
-        }
-        if (least < whole) {
-          options.machine->memory = least - 1;
-          EXPECT_THAT(failure_of([&] { einsum(each.equation, parts, {}, options); }),
-                      HasSubstr(cat("(", least, " bytes)")));
+        for (const bool is_on_one_rank : {false, true}) {
+          std::vector<DistTensor> parts;
+          for (const Tensor& operand : operands) {
+            const Sharding there = is_on_one_rank ? Sharding::on_rank(Mesh::line(ranks), 0)
+                                                  : some_sharding(ranks, operand.ndim(), 3);
+            parts.push_back(laid_out(comm, operand, there));
+          }
+          CallOptions options;
+          options.machine = Machine{};
+          einsum(each.equation, parts, {}, options);
+          const int64_t whole = last_report().plan.memory_per_rank;
+          options.machine->memory = 0;
+          const std::string told = failure_of([&] { einsum(each.equation, parts, {}, options); });
+          ASSERT_THAT(told, HasSubstr(" bytes)")) << each.equation;
+          const int64_t least = std::stoll(told.substr(told.rfind('(') + 1));
+          for (const int64_t limit : {least, (least + whole) / 2}) {
+            options.machine->memory = limit;
+            const DistTensor result = einsum(each.equation, parts, {}, options);
+            EXPECT_LE(last_report().plan.memory_per_rank, limit) << last_report().plan.explain();
+            expect_close(gather_all(result), expected, 1e-12, each.equation);
+          }
+          if (least < whole) {
+            options.machine->memory = least - 1;
+            EXPECT_THAT(failure_of([&] { einsum(each.equation, parts, {}, options); }),
+                        HasSubstr(cat("(", least, " bytes)")));
+          }
         }
       }
     });

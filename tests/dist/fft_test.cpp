@@ -2,6 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
 #include "cuop/core/text.h"
 #include "cuop/dist/exec/report.h"
 #include "cuop/ops/elementwise/elementwise.h"
@@ -78,6 +82,9 @@ TEST(DistFft, TransformsBatches) {
         const Fft2dBatch other{Dims{4, -1}, Dims{0, 2}, {FftNorm::kOrtho, true}};
         expect_spectrum(comm, fft2d_from_root(comm, on_root(comm, x), other),
                         cuop::ifft2(x, Dims{4, -1}, Dims{0, 2}, FftNorm::kOrtho), 1e-12, "ifft2d");
+        const Fft2dBatch descending{Dims{9, 4}, Dims{-1, 0}};
+        expect_spectrum(comm, fft2d_from_root(comm, on_root(comm, x), descending),
+                        cuop::fft2(x, Dims{9, 4}, Dims{-1, 0}), 1e-12, "fft2d, dims descending");
       }
     });
   }
@@ -109,15 +116,21 @@ TEST(DistFftn, RandomTransformsEqualTheWholeOnes) {
       for (int i = 0; i < 60; i += case_step()) {
         const int ndim = pick(1, 4);
         Shape shape;
-        Dims axes, lengths;
+        Dims axes, given;
+        std::vector<int> order(static_cast<size_t>(ndim));
+        std::iota(order.begin(), order.end(), 0);
+        std::shuffle(order.begin(), order.end(), random);  // lengths belong to axes in any order
         for (int dim = 0; dim < ndim; ++dim) shape.push_back(pick(1, 9));
-        for (int dim = 0; dim < ndim; ++dim) {
-          if (dim + 1 < ndim && pick(0, 2) == 0) continue;
+        for (const int dim : order) {
+          if (axes.ndim() > 0 && pick(0, 2) == 0) continue;
           axes.push_back(pick(0, 1) == 0 ? dim : dim - ndim);
-          lengths.push_back(pick(0, 3) == 0 ? pick(2, 8) : -1);
+          given.push_back(pick(0, 3) == 0 ? pick(2, 8) : -1);
         }
         const FftKind kind = kKinds[i % 4];
-        if (kind == FftKind::kIrfft) lengths[lengths.ndim() - 1] = pick(1, 9);
+        if (kind == FftKind::kIrfft) given.back() = pick(1, 9);
+        FftDims lengths = given;
+        const bool has_default = kind != FftKind::kIrfft || shape[order[0]] > 1;
+        if (has_default && axes.ndim() == 1 && pick(0, 1) == 0) lengths.reset();
         const FftNorm norm = i % 3 == 0 ? FftNorm::kOrtho : FftNorm::kBackward;
         const Tensor x = kind == FftKind::kRfft ? noise(shape) : complex_noise(shape);
         const Tensor expected =
@@ -127,8 +140,9 @@ TEST(DistFftn, RandomTransformsEqualTheWholeOnes) {
         const std::vector<Candidate> candidates = last_report().plan.candidates;
         const auto chosen = static_cast<size_t>(pick(0, static_cast<int>(candidates.size()) - 1));
         const std::string& strategy = candidates[chosen].strategy;
-        const std::string what = cat(ranks, " ranks ", strategy, ' ', candidates[chosen].detail,
-                                     " kind ", i % 4, ' ', shape, " axes ", axes, " s ", lengths);
+        const std::string what =
+            cat(ranks, " ranks ", strategy, ' ', candidates[chosen].detail, " kind ", i % 4, ' ',
+                shape, " axes ", axes, " s ", lengths ? cat(*lengths) : "none");
         expect_spectrum(comm, fftn_from_root(comm, on_root(comm, x), call, {.strategy = strategy}),
                         expected, 1e-12, what);
         // Of a tensor that lies in parts, the result wherever it is made.

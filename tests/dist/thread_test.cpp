@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <thread>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/error.h"
 #include "cuop/core/interrupt.h"
+#include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/dist/comm/bootstrap.h"
 #include "cuop/dist/comm/run_ranks.h"
@@ -168,6 +170,25 @@ TEST(RunRanks, RethrowsTheOriginalErrorAndWakesTheOthers) {
   });
   EXPECT_EQ(raised, "rank 2 saw a wrong shape");
   EXPECT_EQ(woken, 3);
+}
+
+TEST(RunRanks, RethrowsNothingThatARankHasHeardOfAnother) {
+  const auto raise_last = [](int last, const std::function<void(int rank)>& raise) {
+    run_ranks(3, [&](const std::shared_ptr<Communicator>& comm) {
+      if (comm->rank() == last) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      raise(comm->rank());
+    });
+  };
+  const auto echo = [](int rank) { throw CommunicationError(cat("raised on rank ", rank), 1); };
+  for (const int last : {0, 1, 2}) {
+    EXPECT_THROW(raise_last(last,
+                            [&](int rank) {
+                              if (rank == last) throw ShapeError("what went wrong");
+                              echo(rank);
+                            }),
+                 ShapeError);
+  }
+  EXPECT_EQ(test::error_of<CommunicationError>([&] { raise_last(1, echo); }), "raised on rank 1");
 }
 
 TEST(RunRanks, NamesTheRankThatReturnedTooEarly) {

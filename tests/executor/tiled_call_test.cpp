@@ -80,6 +80,12 @@ TEST(Tiled, Transforms) {
   const Tensor x = host_noise({21, 32});
   expect_tiled(fft_tiles({dist::FftKind::kFft, {}, 0}), {x}, cuop::fft(x, {}, 0), 4 * kKiB, 1e-12);
   expect_tiled(fft_tiles({dist::FftKind::kRfft, 24}), {x}, cuop::rfft(x, 24), 4 * kKiB, 1e-12);
+  const Tensor images = host_noise({6, 40, 5});
+  for (const Dims& dims : {Dims{2, 0}, Dims{0, 2}, Dims{-1, -3}}) {  // lengths go with their dims
+    const dist::Fft2dBatch batch{Dims{7, 3}, dims, {FftNorm::kOrtho, false}};
+    expect_tiled(fft2d_tiles(batch), {images},
+                 cuop::fft2(images, Dims{7, 3}, dims, FftNorm::kOrtho), 8 * kKiB, 1e-12);
+  }
 }
 
 TEST(Tiled, Convolutions) {

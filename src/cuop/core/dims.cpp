@@ -101,17 +101,24 @@ int normalize_axis(int64_t axis, int ndim, const char* who) {
   return static_cast<int>(axis < 0 ? axis + ndim : axis);
 }
 
-std::vector<int> normalize_axes(std::span<const int64_t> axes, int ndim, const char* who) {
+std::vector<int> axes_as_given(std::span<const int64_t> axes, int ndim, const char* who) {
   std::vector<int> result;
+  for (const int64_t each : axes) {
+    const int axis = normalize_axis(each, ndim, who);
+    if (has_axis(result, axis)) {
+      throw ShapeError(cat(who, ": an axis is given twice in (", join(axes), ")"));
+    }
+    result.push_back(axis);
+  }
+  return result;
+}
+
+std::vector<int> normalize_axes(std::span<const int64_t> axes, int ndim, const char* who) {
+  std::vector<int> result = axes_as_given(axes, ndim, who);
   if (axes.empty()) {
     for (int i = 0; i < ndim; ++i) result.push_back(i);
-    return result;
   }
-  for (int64_t axis : axes) result.push_back(normalize_axis(axis, ndim, who));
   std::sort(result.begin(), result.end());
-  if (std::adjacent_find(result.begin(), result.end()) != result.end()) {
-    throw ShapeError(cat(who, ": an axis is given twice in (", join(axes), ")"));
-  }
   return result;
 }
 

@@ -73,7 +73,9 @@ int64_t checked_add(int64_t a, int64_t b, const char* who);
 /// Axis counted from the back when negative; ShapeError "who: axis 3 is out of range for a tensor
 /// of 2 dimensions" otherwise.
 int normalize_axis(int64_t axis, int ndim, const char* who);
-/// Distinct normalised axes in ascending order; every axis when `axes` is empty.
+/// Distinct normalised axes in the order given; ShapeError where one is given twice.
+std::vector<int> axes_as_given(std::span<const int64_t> axes, int ndim, const char* who);
+/// The same in ascending order; every axis when `axes` is empty.
 std::vector<int> normalize_axes(std::span<const int64_t> axes, int ndim, const char* who);
 /// Whether the normalised axis is one of these.
 bool has_axis(std::span<const int> axes, int axis);

@@ -128,19 +128,19 @@ TileOperation operation(const std::string& name, const std::string& text,
                         const std::vector<std::string>& names, const EquationOf& equation,
                         const std::function<dist::Operation()>& over_ranks,
                         const PathOptions& path = {}) {
-  return {
-      text, names,
-      [=](const std::vector<Header>& inputs) {
-        if (inputs.size() < names.size()) {
-          throw ExecutionError(cat(name, ": ", names[inputs.size()], " was not given on rank 0"));
-        }
-        if (inputs.size() > names.size()) {
-          throw ExecutionError(
-              cat(name, ": ", names.size(), " arrays are needed, given ", inputs.size()));
-        }
-        return describe(name, {equation(inputs), path, inputs}, names);
-      },
-      over_ranks};
+  return {text, names,
+          [=](const std::vector<Header>& inputs) {
+            if (inputs.size() < names.size()) {
+              throw ExecutionError(cat(name, ": ", names[inputs.size()],
+                                       " was not given; the inputs are ", join(names)));
+            }
+            if (inputs.size() > names.size()) {
+              throw ExecutionError(
+                  cat(name, ": ", names.size(), " arrays are needed, given ", inputs.size()));
+            }
+            return describe(name, {equation(inputs), path, inputs}, names);
+          },
+          over_ranks};
 }
 
 }  // namespace

@@ -151,7 +151,7 @@ Tensor RootArray::read_beyond(const Box& box, Device device, bool is_wrapped) co
 }
 
 Tensor RootArray::read_far(const Box& box) const {
-  const auto& [address, layout, dtype] = *far_;
+  const auto& [address, layout, dtype, owner] = *far_;
   const Tensor part = empty(box.shape(), dtype);
   const int64_t item = itemsize(dtype);
   const Runs runs = runs_of(box, layout);
@@ -166,7 +166,7 @@ Tensor RootArray::read_far(const Box& box) const {
     for (int64_t done = 0; done < bytes; done += kLookBytes) {
       const int64_t now = std::min(kLookBytes, bytes - done);
       if (!dist::read_memory(address, offset * item + done, now, to + done)) {
-        throw CommunicationError("arrays of the root: its memory cannot be read any more", 0);
+        throw CommunicationError("arrays of the root: its memory cannot be read any more", owner);
       }
       since += now;
       if (since >= kLookBytes) {
@@ -301,7 +301,7 @@ RootArrays::RootArrays(dist::Communicator& comm, int root, const std::vector<Ten
         arrays_.emplace_back(part(near[i]));
       } else {
         const Layout layout{headers[i].shape, offer.strides[i], 0};
-        arrays_.emplace_back(offer.addresses[i], layout, headers[i].dtype);
+        arrays_.emplace_back(offer.addresses[i], layout, headers[i].dtype, comm.in_world(root));
       }
     }
     arrays_.emplace_back(part(has_all_near ? near.back()

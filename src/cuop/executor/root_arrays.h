@@ -34,9 +34,9 @@ class RootArray {
  public:
   /// All of it, or this rank's box of it, in memory of this process.
   explicit RootArray(const dist::Part& part) : near_(part) {}
-  /// All of it, in another process.
-  RootArray(const dist::MemoryAddress& address, const Layout& layout, DType dtype)
-      : far_(Far{address, layout, dtype}) {}
+  /// All of it, in the process of a rank `owner`, counted among all that were started together.
+  RootArray(const dist::MemoryAddress& address, const Layout& layout, DType dtype, int owner)
+      : far_(Far{address, layout, dtype, owner}) {}
 
   /// The elements of a box on a device; a view of the array where it lies there.
   Tensor read(const Box& box, Device device) const;
@@ -53,6 +53,7 @@ class RootArray {
     dist::MemoryAddress address;  ///< of element (0, 0, ...)
     Layout layout;
     DType dtype;
+    int owner;
   };
   Tensor read_far(const Box& box) const;
   int64_t rows() const;  ///< of the array

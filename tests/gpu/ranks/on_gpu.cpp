@@ -78,7 +78,9 @@ class OnGpu final : public Communicator {
   }
   void refuse_call(const std::string& text) noexcept override { inner_->refuse_call(text); }
   void refuse_message(const std::string& text) noexcept override { inner_->refuse_message(text); }
-  void abort(const std::string& reason) noexcept override { inner_->abort(reason); }
+  void abort_for(int failed, const std::string& reason) noexcept override {
+    inner_->abort_for(failed, reason);
+  }
   std::string failure() const override { return inner_->failure(); }
   bool is_failure_reported() const override { return inner_->is_failure_reported(); }
   void recover() override {

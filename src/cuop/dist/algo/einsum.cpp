@@ -213,8 +213,9 @@ class Assembly {
 
   void add(const DistTensor& made, int64_t number, const std::vector<Interval>& window) {
     if (number == 0) begin(made);
-    if (!whole_.is_defined() || !made.local().is_defined()) return;
     const Tensor& part = made.local();
+    // A rank that has nothing of the result has nothing of a piece of it.
+    if (!whole_.is_defined() || whole_.size() == 0 || !part.is_defined()) return;
     Layout layout = whole_.layout();
     for (int dim = 0; dim < layout.ndim(); ++dim) {
       // An index that is cut is split over no ranks: its piece lies in this rank's part.

@@ -21,11 +21,11 @@ std::string name_of(FftKind kind, const char* suffix) {
   return cat(kNames[static_cast<size_t>(kind)], suffix);
 }
 
-/// The axes, without a sign: those named, or as many of the last ones as there are lengths, or all.
+/// The axes, without a sign: those named, in that order, as lengths belong to them one by one; or
+/// as many of the last ones as there are lengths, or all.
 std::vector<int> axes_of(const std::string& who, const FftCall& call, int ndim) {
   if (call.axes) {
-    if (call.axes->ndim() == 0) return {};  // not all of them
-    return normalize_axes(std::span(call.axes->begin(), call.axes->end()), ndim, who.c_str());
+    return axes_as_given(std::span(call.axes->begin(), call.axes->end()), ndim, who.c_str());
   }
   const int count = call.s ? call.s->ndim() : ndim;
   if (count > ndim) {

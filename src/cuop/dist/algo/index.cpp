@@ -61,7 +61,7 @@ Entries resolve(const Shape& shape, std::span<const Index> index) {
     if (std::holds_alternative<Tensor>(entry)) {
       throw ExecutionError(
           "index: masks and index arrays do not index distributed tensors; integers, slices, None, "
-          "... and a distributed mask of the same shape do");
+          "... and a distributed mask of its first dimensions do");
     }
     if (const auto* position = std::get_if<int64_t>(&entry)) {
       const int64_t first = resolve_index(*position, shape[dim], axis);

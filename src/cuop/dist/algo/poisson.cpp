@@ -48,10 +48,6 @@ JacobiOptions sweeping(const PoissonOptions& options) {
 
 Plan plan_solver(const PoissonOptions& options, const PlanArguments& given) {
   check_poisson(kSolvePoisson, given.inputs, sweeping(options));
-  if (!(options.tolerance >= 0.0)) {
-    throw ExecutionError(
-        cat(kSolvePoisson, ": tolerance ", options.tolerance, " was given; it must be 0 or more"));
-  }
   return plan_row_solver({kSolvePoisson, given.inputs, solver_of(options.method),
                           ends_of(options.boundary), options.iterations, given.output},
                          given.machine, given.strategy);

@@ -39,7 +39,9 @@ struct PoissonOptions {
   PoissonMethod method = PoissonMethod::kMultigrid;
   int64_t iterations = 1000;  ///< most sweeps, iterations or cycles
   /// kJacobi: of the 2-norm of a sweep's update. Others but kDirect: of the 2-norm of the residual
-  /// over that of rhs (over that of the first residual where rhs is zero).
+  /// over that of the right-hand side that is solved for (of the first residual where that is 0):
+  /// rhs within kDirichlet's edges, less their values / dx^2 in the cells beside them, as rounding
+  /// leaves a residual in proportion to those; rhs without its mean where that is left out.
   double tolerance = 1e-6;
 };
 

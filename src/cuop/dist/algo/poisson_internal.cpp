@@ -31,6 +31,10 @@ void check_poisson(const std::string& who, const std::vector<Placement>& inputs,
     throw ExecutionError(cat(who, ": dx ", options.dx, ", iterations ", options.iterations,
                              " were given; dx must be above 0, iterations 0 or more"));
   }
+  if (!(options.tolerance >= 0.0)) {
+    throw ExecutionError(
+        cat(who, ": tolerance ", options.tolerance, " was given; it must be 0 or more"));
+  }
 }
 
 namespace {

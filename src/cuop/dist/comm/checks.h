@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +14,13 @@
 #include "cuop/dist/comm/communicator.h"
 
 namespace cuop::dist {
+
+/// What the work of a rank may throw to say of which rank's failure it tells; CommunicationError
+/// says it too.
+struct RankFailure : std::exception {
+  /// None for a failure of its own.
+  virtual std::optional<int> rank() const noexcept = 0;
+};
 
 /// Runs the checks of a collective call: what is wrong raises here, and with its text on the other
 /// ranks of the call.
@@ -46,6 +54,17 @@ void tell_errors(Communicator& comm, std::string_view who, Work&& work) {
   } catch (const std::exception& error) {
     comm.abort(cat(who, ": ", error.what()));
     throw;
+  }
+}
+
+/// The rank that a caught exception names as the one that failed; -1 where it names none.
+inline int blamed_by(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const CommunicationError& exception) {
+    return exception.rank();
+  } catch (...) {
+    return -1;
   }
 }
 

@@ -225,7 +225,10 @@ class Communicator {
 
   /// Not collective: wakes every rank that waits here or will wait here; they raise
   /// CommunicationError naming this rank and the reason, until all ranks have called `recover`.
-  virtual void abort(const std::string& reason) noexcept = 0;
+  void abort(const std::string& reason) noexcept { abort_for(-1, reason); }
+  /// The same because of another rank, counted among all that were started together, whom the
+  /// errors name then; -1: of this one.
+  virtual void abort_for(int failed, const std::string& reason) noexcept = 0;
   /// "" while usable, else why not. Not collective.
   virtual std::string failure() const = 0;
   /// Whether this rank knows of the present failure already: it caused it or an operation raised

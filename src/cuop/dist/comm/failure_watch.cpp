@@ -345,11 +345,12 @@ void FailureWatch::check_message(std::string_view op, int peer) {
   fail(op, peer, cat("waits for ", named(peer), ", which refused a message: ", found->second.text));
 }
 
-void FailureWatch::abort(const std::string& reason) noexcept {
+void FailureWatch::abort(const std::string& reason, int failed) noexcept {
   const Lock lock(*mutex_);
   poll();
   // What has failed around this communicator, or a part of it, has caused this too.
-  int blamed = part_failure_.epoch != epoch() ? in_root(transport_->rank()) : part_failure_.rank;
+  int blamed = failed >= 0 ? failed : in_root(transport_->rank());
+  if (part_failure_.epoch == epoch()) blamed = part_failure_.rank;
   for (const FailureWatch* each = parent_.get(); each; each = each->parent_.get()) {
     if (each->is_failed()) blamed = each->failure_.rank;
   }

@@ -116,7 +116,8 @@ class FailureWatch {
   /// In a wait for a message to or from `peer`: raises when that rank has refused one.
   void check_message(std::string_view op, int peer);
 
-  void abort(const std::string& reason) noexcept;
+  /// `failed`: the rank in the root that is why, -1 for this one.
+  void abort(const std::string& reason, int failed = -1) noexcept;
   std::string failure();
   /// The rank in the root that it blames; -1 where there is none.
   int blamed();

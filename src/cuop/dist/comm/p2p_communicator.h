@@ -52,7 +52,7 @@ class P2pCommunicator final : public Communicator {
 
   void refuse_call(const std::string& text) noexcept override { watch_->refuse_call(text); }
   void refuse_message(const std::string& text) noexcept override { watch_->refuse_message(text); }
-  void abort(const std::string& reason) noexcept override;
+  void abort_for(int failed, const std::string& reason) noexcept override;
   std::string failure() const override { return watch_->failure(); }
   bool is_failure_reported() const override { return watch_->is_reported(); }
   void recover() override;

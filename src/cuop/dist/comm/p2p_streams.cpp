@@ -25,8 +25,8 @@ void P2pCommunicator::release_streams() noexcept {
   flags.give_up(blamed >= 0 ? blamed : flags.own_number(), why);
 }
 
-void P2pCommunicator::abort(const std::string& reason) noexcept {
-  watch_->abort(reason);
+void P2pCommunicator::abort_for(int failed, const std::string& reason) noexcept {
+  watch_->abort(reason, failed);
   release_streams();
 }
 

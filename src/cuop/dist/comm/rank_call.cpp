@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "cuop/backend/runtime.h"
 #include "cuop/core/interrupt.h"
 #include "cuop/core/spin.h"
+#include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/dist/comm/bootstrap.h"
 #include "cuop/dist/comm/checks.h"
@@ -22,7 +24,35 @@ namespace {
 /// How long ranks may take to end after an interrupt before they are left to themselves.
 constexpr auto kPatience = std::chrono::milliseconds(500);
 
+/// The rank whose failure an error tells of, as ranks are numbered in the world; none where it is
+/// the error itself that went wrong.
+std::optional<int> rank_in(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const CommunicationError& failure) {
+    return failure.rank();
+  } catch (const RankFailure& failure) {
+    return failure.rank();
+  } catch (...) {
+    return std::nullopt;
+  }
+}
+
+// Of errors, from what a rank heard of another one to what is the call's in any case.
+enum Weight { kNone, kHeard, kOfItself, kOriginal, kInterrupt };
+
+Weight weight_of(const std::exception_ptr& error, int rank) {
+  const std::optional<int> failed = rank_in(error);
+  if (!failed) return kOriginal;
+  return *failed == rank ? kOfItself : kHeard;
+}
+
 }  // namespace
+
+ExecutionError no_thread_for_rank(size_t rank, int ranks, const std::system_error& why) {
+  return ExecutionError(cat("run_ranks: no thread for rank ", rank, " of ", ranks, ": ", why.what(),
+                            "; ask for fewer ranks or raise the limit (ulimit -u)"));
+}
 
 RankCall::RankCall(std::vector<std::shared_ptr<Communicator>> communicators, Device first,
                    Work work)
@@ -66,20 +96,21 @@ void RankCall::fail_to_start(const std::exception_ptr& error, size_t started) {
 void RankCall::fail(const std::exception_ptr& error, Communicator& comm) {
   // Read before others may let go of it: checkers of threads do not see how exceptions are counted.
   const std::string message = message_of(error);
-  {
-    const std::lock_guard lock(mutex_);
-    if (!error_) error_ = error;
-  }
+  keep(error, weight_of(error, comm.in_world(comm.rank())));
   comm.abort(message);
 }
 
 void RankCall::interrupt(const std::exception_ptr& why) {
-  {
-    const std::lock_guard lock(mutex_);
-    error_ = why;
-  }
+  keep(why, kInterrupt);
   is_interrupted_ = true;
   communicators_.back()->abort(message_of(why));
+}
+
+void RankCall::keep(std::exception_ptr error, int weight) {
+  const std::lock_guard lock(mutex_);
+  if (weight <= weight_) return;
+  error_.swap(error);  // the earlier one goes when nothing is locked
+  weight_ = weight;
 }
 
 void RankCall::wait() {

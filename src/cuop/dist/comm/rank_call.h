@@ -8,12 +8,17 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <vector>
 
 #include "cuop/core/device.h"
+#include "cuop/core/error.h"
 #include "cuop/dist/comm/communicator.h"
 
 namespace cuop::dist {
+
+/// What is thrown where the system has none left for it.
+ExecutionError no_thread_for_rank(size_t rank, int ranks, const std::system_error& why);
 
 /// Ranks that are left to themselves keep it.
 class RankCall {
@@ -41,12 +46,15 @@ class RankCall {
   void wait_a_moment();
   bool has_ended(size_t rank);
 
-  /// What went wrong first: the later errors are its consequences. Null when nothing did.
+  /// What went wrong first: the later errors are its consequences. Of what a rank raised itself,
+  /// where any did: those that only heard of it may be earlier. Null when nothing went wrong.
   std::exception_ptr error();
 
  private:
   void fail(const std::exception_ptr& error, Communicator& comm);
   void interrupt(const std::exception_ptr& why);
+  /// What error() is from now on, unless there is one of that weight or more.
+  void keep(std::exception_ptr error, int weight);
   Device device_of(size_t rank) const;
   bool have_all_ended() const { return ended_ == started_; }
 
@@ -61,6 +69,7 @@ class RankCall {
   std::vector<bool> has_ended_;
   size_t started_;  // ranks
   std::exception_ptr error_;
+  int weight_ = 0;  // of the error
 };
 
 }  // namespace cuop::dist

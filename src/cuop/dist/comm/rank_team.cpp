@@ -8,6 +8,7 @@
 #include <iterator>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -24,15 +25,15 @@ namespace {
 /// Threads with the communicators of one world, which do one call after the other.
 class Team : NonCopyable {
  public:
-  /// std::system_error when the system has no thread left.
+  /// ExecutionError when the system has no thread left.
   Team(int ranks, Device first) : communicators_(make_thread_communicators(ranks)), first_(first) {
     try {
       for (size_t rank = 0; rank < communicators_.size(); ++rank) {
         threads_.emplace_back([this, rank] { serve(rank); });
       }
-    } catch (...) {
+    } catch (const std::system_error& error) {
       end();
-      throw;
+      throw no_thread_for_rank(threads_.size(), ranks, error);
     }
   }
   ~Team() { end(); }

@@ -41,8 +41,9 @@ void run_ranks(int ranks, Device first, const RankWork& work,
     for (size_t rank = 0; rank < call->size(); ++rank) {
       threads.emplace_back([call, rank] { call->run(rank, true); });
     }
-  } catch (const std::system_error&) {  // the system has no thread left for the next rank
-    call->fail_to_start(std::current_exception(), threads.size());
+  } catch (const std::system_error& error) {
+    call->fail_to_start(std::make_exception_ptr(no_thread_for_rank(threads.size(), ranks, error)),
+                        threads.size());
   }
   try {
     call->wait();

@@ -15,7 +15,8 @@ using RankWork = std::function<void(const std::shared_ptr<Communicator>&)>;
 /// where the current device is a GPU on a GPU of its own as long as there are enough: rank r on the
 /// r-th from the current one.
 /// Returns when all are done. An exception on one rank ends the others' waits: they raise
-/// CommunicationError naming it and its message; the first original error is rethrown here.
+/// CommunicationError naming it and its message; the first original error is rethrown here, one of
+/// a failure that another rank has only where there is no other.
 ///
 /// When the user interrupts (core/interrupt.h), the ranks' waits and long computations are ended,
 /// and Interrupted is thrown when all ranks have ended. With `end_ranks`, that is called once to

@@ -58,7 +58,7 @@ class ThreadCommunicator final : public Communicator {
   void refuse_message(const std::string& text) noexcept override {
     world_->refuse_message(rank_, text);
   }
-  void abort(const std::string& reason) noexcept override;
+  void abort_for(int failed, const std::string& reason) noexcept override;
   std::string failure() const override { return world_->failure(); }
   bool is_failure_reported() const override { return world_->is_failure_reported(rank_); }
   void recover() override {
@@ -456,8 +456,8 @@ std::shared_ptr<Communicator> ThreadCommunicator::split(int color, int key) {
   return std::make_shared<ThreadCommunicator>(child, group.rank, timeout_);
 }
 
-void ThreadCommunicator::abort(const std::string& reason) noexcept {
-  world_->abort(rank_, cat("rank ", rank_, " of ", size(), " aborted: ", reason));
+void ThreadCommunicator::abort_for(int failed, const std::string& reason) noexcept {
+  world_->abort(rank_, failed, cat("rank ", rank_, " of ", size(), " aborted: ", reason));
 }
 
 }  // namespace

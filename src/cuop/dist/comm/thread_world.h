@@ -75,8 +75,9 @@ class ThreadWorld {
   void refuse_message(int rank, const std::string& text);
   /// `rank` tells that this one is to blame.
   void fail(int rank, int blamed, const std::string& reason);
-  /// The same, blaming the rank that a part of this world has blamed before.
-  void abort(int rank, const std::string& reason);
+  /// The same, blaming the rank that a part of this world has blamed before, else `failed`, counted
+  /// in the first world, or `rank` where that is -1.
+  void abort(int rank, int failed, const std::string& reason);
   std::string failure();
   /// Collective calls that a rank has begun since the last recovery.
   int64_t calls(int rank);

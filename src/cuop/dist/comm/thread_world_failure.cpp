@@ -110,9 +110,9 @@ void ThreadWorld::fail(int rank, int blamed, const std::string& reason) {
   at_rank(rank).knows_failure = true;
 }
 
-void ThreadWorld::abort(int rank, const std::string& reason) {
+void ThreadWorld::abort(int rank, int failed, const std::string& reason) {
   const Lock lock(mutex_);
-  int blamed = in_root(rank);
+  int blamed = failed >= 0 ? failed : in_root(rank);
   if (!root_) {
     const Lock family_lock(family_->mutex);
     if (family_->part_failed_rank >= 0) blamed = family_->part_failed_rank;

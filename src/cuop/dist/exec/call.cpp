@@ -86,6 +86,14 @@ std::vector<Tensor> given_on(int root, const Operation& operation, std::vector<T
   return inputs;
 }
 
+/// A view of an input is copied: who gets the result may write to it.
+Tensor in_own_memory(const Tensor& result, const std::vector<Tensor>& inputs) {
+  const bool is_shared = std::any_of(inputs.begin(), inputs.end(), [&](const Tensor& input) {
+    return input.storage() == result.storage();
+  });
+  return is_shared ? clone(result) : result;
+}
+
 /// What the rank that has the inputs plans with: what it is given, what the ranks agree on, else
 /// what it assumes.
 struct Figures {
@@ -168,7 +176,7 @@ Tensor run_alone(const CommunicatorPtr& comm, const Operation& operation,
         made = planned_at_root(operation, options, headers, 1,
                                figures_at_root(*comm, options, device).machine);
         const CallWatch::Work time(watch, !device.is_cpu());
-        result = operation.alone(made->plan, given);
+        result = in_own_memory(operation.alone(made->plan, given), given);
       });
   watch.file(made);
   return result;
@@ -280,7 +288,7 @@ Tensor run_rooted(const CommunicatorPtr& comm, const Operation& operation,
             throw CommunicationError(
                 cat(operation.text, ": rank ", comm->rank(), " planned otherwise than rank ", root,
                     ": ", made->plan.to_string()),
-                comm->rank());
+                comm->in_world(comm->rank()));
           }
         }
         std::vector<DistTensor> parts;
@@ -291,7 +299,7 @@ Tensor run_rooted(const CommunicatorPtr& comm, const Operation& operation,
           parts.emplace_back(comm, at_root, header.shape, header.dtype, local, device);
         }
         result = follow(operation, made->plan, parts, watch).local();
-        if (is_root) result = to_device(result, on_root[0].device());
+        if (is_root) result = in_own_memory(to_device(result, on_root[0].device()), on_root);
       });
   watch.file(made);
   return is_root ? result : Tensor();

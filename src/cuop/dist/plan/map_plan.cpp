@@ -194,10 +194,12 @@ void add_unequal(std::vector<Plan>& plans, const MapProblem& problem, const MapC
   constexpr int kMostRanks = 16;  // of more its share is small in any case
   if (!problem.may_chunk || !is_rooted(problem.inputs, problem.wanted)) return;
   if (choice.output.mesh().size() > kMostRanks) return;
+  std::optional<Sharding> last;  // of a short dimension several shares are the same blocks
   for (const double share : {0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7, 0.8}) {
-    if (const auto unequal = with_share(problem, choice, share)) {
-      plans.push_back(plan_choice(problem, *unequal, machine));
-    }
+    const auto unequal = with_share(problem, choice, share);
+    if (!unequal || unequal->output == last) continue;
+    plans.push_back(plan_choice(problem, *unequal, machine));
+    last = unequal->output;
   }
 }
 
