@@ -11,6 +11,8 @@ from cuop.errors import DTypeError, ExecutionError, FileError, ShapeError
 
 #: kMostRanks of src/cuop/dist/comm/rank_limit.h: of a communicator, a mesh or a plan.
 MOST_RANKS = 1 << 15
+#: Of a dimension.
+MOST_SIZE = (1 << 63) - 1
 
 
 def refused(value: Any, who: str, name: str, needed: str) -> DTypeError:

@@ -36,14 +36,10 @@ class ArrayFile:
         if self.name not in tensors:
             there = ", ".join(repr(name) for name in list(tensors)[:_MOST_NAMED])
             more = f", ... ({len(tensors)} in all)" if len(tensors) > _MOST_NAMED else ""
-            asked = (
-                f"no tensor {self.name!r}"
-                if self.name
-                else "several tensors, of which one is named"
-            )
+            what = f"has no tensor {self.name!r}" if self.name else "holds tensors by name"
             raise FileError(
-                f"load: {self.path} has {asked} as in {self.path.name}:NAME; there are {there or 'none'}"
-                f"{more}"
+                f"load: {self.path} {what}; one is given as {self.path.name}:NAME, there are "
+                f"{there or 'none'}{more}"
             )
         return tensors[self.name]
 

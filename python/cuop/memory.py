@@ -245,7 +245,7 @@ def memory_snapshot(path, device=None):
 
     `path` with .json, for programs, and with .html, a page that needs nothing else: a time line of
     allocated and reserved memory, the segments with their blocks, the largest blocks. Returns both
-    names.
+    names. Raises FileError when they cannot be written.
     """
     name = str(file_path(path, "memory_snapshot"))
     return _core.write_memory_snapshot(_device(device), name)

@@ -335,3 +335,34 @@ def test_a_run_that_has_done_nothing_leaves_nothing(tmp_path):
         sweep(tmp_path, log)
     log.leave()
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("more", [[], ["--resume"], ["--ranks", "3"]], ids=" ".join)
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)],
+)
+def test_a_signal_ends_a_run_cleanly(tmp_path, number, code, more):
+    for name in ("a", "b"):
+        write(tmp_path / f"{name}.npy", RANDOM.normal(size=(1200, 1200)))
+    command = [sys.executable, "-m", "cuop.cli.main", "run", "matmul", tmp_path / "a.npy",
+               tmp_path / "b.npy", "-o", tmp_path / "out.npy", "--memory-limit", "20K", *more]  # fmt: skip
+    running = subprocess.Popen(
+        list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    part = tmp_path / ".out.npy.cuop-part"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and running.poll() is None:
+        if lines_of(tmp_path) > 3 or ("--resume" not in more and part.exists()):
+            break
+        time.sleep(0.002)
+    time.sleep(0.1)
+    running.send_signal(number)
+    _, words = running.communicate(timeout=60)
+    assert running.returncode == code, words
+    assert words.startswith("cuop: run: cut off; ") and words.count("\n") == 1
+    if "--resume" in more:
+        assert "is kept: the same command goes on with it" in words and part.exists()
+    else:
+        assert "--resume" in words
+        assert sorted(file.name for file in tmp_path.iterdir()) == ["a.npy", "b.npy"]

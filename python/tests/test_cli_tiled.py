@@ -83,7 +83,7 @@ def test_lines_of_files_that_fit(tmp_path, files):
 def test_what_cannot_be_run(tmp_path, files):
     a, b = files
     done = cuop("run", "matmul", a, b, "-o", tmp_path / "out.npy", "--memory-limit", "lots")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "--memory-limit" in done.stderr
     for more in ([], ["--resume"]):
         done = cuop("run", "fft", a, "-o", tmp_path / "out.npy", "--memory-limit", "100", *more)
@@ -130,9 +130,12 @@ def test_tensors_of_safetensors_files(tmp_path):
         (["stencil", f"{weights}:b"], "the result of stencil is bfloat16"),
         (
             ["sum", f"{weights}:c"],
-            "has no tensor 'c' as in w.safetensors:NAME; there are 'layer:x'",
+            "has no tensor 'c'; one is given as w.safetensors:NAME, there are 'layer:x'",
         ),
-        (["sum", weights], "several tensors, of which one is named"),
+        (
+            ["sum", weights],
+            "holds tensors by name; one is given as w.safetensors:NAME, there are 'layer:x'",
+        ),
         (["sum", tmp_path / "none.safetensors:a"], "cannot be read: No such file"),
         (["sum", tmp_path / "y.npy:a"], "cannot be read: No such file"),
     ]:

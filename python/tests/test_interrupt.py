@@ -4,7 +4,7 @@ import random
 import signal
 
 import pytest
-from fresh_process import output_of
+from fresh_process import output_of, run_with
 
 import cuop
 
@@ -248,3 +248,31 @@ def test_repeated_elements_are_read_once():
         " cuop.min(endless, axis=1).shape, int(cuop.argmax(endless, axis=1)[5]))"
     )
     assert said == "True True 1.0 (1048576,) 0\n"
+
+
+@pytest.mark.parametrize("raised", ["KeyboardInterrupt", "SystemExit(3)"])
+@pytest.mark.parametrize("where", ["on_progress", "on_tile"])
+def test_what_ends_a_program_goes_through_callbacks(where, raised):
+    """As a handler of a signal raises it that comes while Python runs a function of the user's."""
+    program = (
+        "import numpy as np\n"
+        "from cuop import dist, executor\n"
+        "calls = []\n"
+        "def called(*_):\n"
+        "    calls.append(1)\n"
+        f"    raise {raised}\n"
+        "def wrong(*_): raise ValueError('mine')\n"
+        "x = np.ones((300, 300))\n"
+        "def work(function):\n"
+        f"    options = {{'memory_limit': 20000, '{where}': function}}\n"
+        "    executor.run(dist.world(), executor.matmul(), [x, x], **options)\n"
+        "try:\n"
+        "    work(called)\n"
+        f"except {raised.partition('(')[0]}:\n"
+        "    print('ended', len(calls))\n"
+        "work(wrong)\n"
+        "print('went on')\n"
+    )
+    done = run_with({}, program)
+    assert done.stdout == "ended 1\nwent on\n", done.stderr
+    assert "Interrupt" not in done.stderr and "ValueError: mine" in done.stderr

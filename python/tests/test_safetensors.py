@@ -187,8 +187,8 @@ def test_names_of_tensors_in_files(tmp_path):
     assert array_file(f"{path}:a:b//c/").open().tolist() == [0, 1, 2]
     assert array_file(f"{path}:x").text == f"{path}:x"
     for name, words in [
-        (path, r"several tensors, of which one is named as in m.safetensors:NAME; there are 'a:b"),
-        (f"{path}:y", "has no tensor 'y' .*there are 'a:b//c/', 'x'$"),
+        (path, r"holds tensors by name; one is given as m.safetensors:NAME, there are 'a:b"),
+        (f"{path}:y", "has no tensor 'y';.*there are 'a:b//c/', 'x'$"),
         (f"{path}x:y", "No such file"),
     ]:
         with pytest.raises(cuop.FileError, match=words):

@@ -78,10 +78,10 @@ def test_frozen_it_measures_nothing(cuop_tune):
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (["nothing"], "tune: 'nothing' is unknown; known are gemm, gemv"),
-        (["gemm", "--size", "3x3"], "--size is '3x3', needed is MxNxK"),
-        (["gemm", "--size", "3x3x0"], "needed is MxNxK"),
-        (["--size", "3x3"], "--size needs the one operator"),
+        (["nothing"], "'nothing' was given; allowed are gemm, gemv"),
+        (["gemm", "--size", "3x3"], "'3x3' was given; gemm needs MxNxK"),
+        (["gemm", "--size", "3x3x0"], "gemm needs MxNxK"),
+        (["--size", "3x3"], "it needs the one operator"),
         (["conv2d", "--size", "1x1x1x2x3"], "a kernel of 3 does not fit an edge of 2"),
         (["gemm", "--device", "nowhere"], "nowhere"),
         (["gemm", "--dtype", "float16"], "float16 is a choice among a GPU's libraries"),
@@ -94,8 +94,7 @@ def test_frozen_it_measures_nothing(cuop_tune):
 )
 def test_what_cannot_be_measured_is_refused(cuop_tune, arguments, message):
     done = cuop_tune("ops", *arguments)
-    assert done.returncode == 1
-    assert done.stderr.startswith("cuop: error:") or "measuring" in done.stderr
+    assert done.returncode == 2
     assert message in done.stderr
 
 

@@ -6,26 +6,20 @@ import os
 import platform
 import shlex
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cuop.bench.measure import Roofs, Row
-from cuop.cli import console
+from cuop.cli import console, values
 from cuop.files import check_writable
 
 
-class Suite(StrEnum):
-    """The suites that can be run."""
-
-    cpu = "cpu"
-    gpu = "gpu"
-
-
 def bench(
-    suite: Annotated[Suite, typer.Option(help="Which cases to run.")] = Suite.cpu,
+    suite: Annotated[
+        str, values.choice_option("Which cases to run, cpu or gpu.", "SUITE", ("cpu", "gpu"))
+    ] = "cpu",
     only: Annotated[str, typer.Option(help="Only cases whose name contains this.")] = "",
     output: Annotated[
         Path | None,
@@ -42,12 +36,16 @@ def bench(
         check_writable(output, "bench")
     from cuop.bench import table
 
-    rows, about = (_run_cpu if suite is Suite.cpu else _run_gpu)(only)
-    console.table(
-        f"cuop bench --suite {suite.value}", table.COLUMNS, [table.cells(r) for r in rows]
-    )
+    rows, names, about = (_run_cpu if suite == "cpu" else _run_gpu)(only)
+    if not rows:
+        known = ", ".join(dict.fromkeys(names))
+        raise typer.BadParameter(
+            f"no case of the suite {suite} has {only!r} in its name; there are {known}",
+            param_hint="--only",
+        )
+    console.table(f"cuop bench --suite {suite}", table.COLUMNS, [table.cells(r) for r in rows])
     if output is not None:
-        table.write(output, rows, {"title": f"cuop bench --suite {suite.value}", **about})
+        table.write(output, rows, {"title": f"cuop bench --suite {suite}", **about})
     if not all(row.is_reached for row in rows):
         raise typer.Exit(1)
 
@@ -56,7 +54,8 @@ def _announce(case) -> None:
     console.errors.print(f"measuring {case.name} {case.precision}", markup=False)
 
 
-def _run_cpu(only: str) -> tuple[list[Row], dict[str, str]]:
+# The rows of the cases that are asked for, the names of all, and what they were measured on.
+def _run_cpu(only: str) -> tuple[list[Row], list[str], dict[str, str]]:
     _use_numpys_blas()
     import cuop
     from cuop.bench import cpu_suite, processes
@@ -64,33 +63,39 @@ def _run_cpu(only: str) -> tuple[list[Row], dict[str, str]]:
 
     cuop.set_device("cpu")  # also where a GPU is the default
     roofs = measure_roofs()
-    rows = []
+    rows, names = [], []
     for case in cpu_suite.cases():
+        names.append(case.name)
         if only in case.name:
             _announce(case)
             rows += measure(case, roofs)
-    rows += [row for row in processes.conv_rows(roofs) if only in row.name]
-    if only in "import":
+    convolutions = processes.conv_rows(roofs)
+    rows += [row for row in convolutions if only in row.name]
+    if only in processes.IMPORT:
         rows.append(processes.import_row())
-    return rows, _about_cpu(roofs)
+    names += [*(row.name for row in convolutions), processes.IMPORT]
+    return rows, names, _about_cpu(roofs)
 
 
-def _run_gpu(only: str) -> tuple[list[Row], dict[str, str]]:
+def _run_gpu(only: str) -> tuple[list[Row], list[str], dict[str, str]]:
     _require_gpu_peers()
     from cuop.bench import gpu_measure, gpu_suite, processes
 
     gpu_suite.pin_precision()
     roofs = gpu_suite.measure_roofs()
     libraries = {name: make() for name, make in gpu_measure.LIBRARIES.items()}
-    rows = []
+    rows, names = [], []
     for case in gpu_suite.cases():
+        names.append(case.name)
         if only in case.name:
             _announce(case)
             rows += gpu_measure.measure(
                 case, libraries, roofs.get(case.precision, roofs["float32"])
             )
-    rows += [row for row in processes.first_use_rows() if only in row.name]
-    return rows, _about_gpu(roofs)
+    first_uses = processes.first_use_rows()
+    rows += [row for row in first_uses if only in row.name]
+    names += [row.name for row in first_uses]
+    return rows, names, _about_gpu(roofs)
 
 
 def _require_gpu_peers() -> None:

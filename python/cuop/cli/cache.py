@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cuop.cli import console
+from cuop.cli import console, values
 
 application = typer.Typer(no_args_is_help=True, help="Look after the compiled GPU kernels on disk.")
 
@@ -60,7 +60,11 @@ def warm(
     ] = None,
     dtype: Annotated[
         list[str] | None,
-        typer.Option(help="Of the elements; float32, float16 and bfloat16 by default."),
+        typer.Option(
+            metavar="DTYPE",
+            parser=values.dtype,
+            help="Of the elements; float32, float16 and bfloat16 by default.",
+        ),
     ] = None,
     arch: Annotated[
         str,

@@ -1,36 +1,32 @@
 """`cuop demo`: the main job end to end."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cuop._arguments import MOST_RANKS
-from cuop.cli import console
+from cuop.cli import console, values
 from cuop.cli.ranks import exec_under_mpirun, is_launched, on_ranks
 from cuop.files import check_writable
 
 _RANKS = 4
 
 
-class Place(StrEnum):
-    """Where the ranks keep their parts of arrays and compute."""
-
-    cpu = "cpu"
-    cuda = "cuda"
+#: Where the ranks keep their parts of arrays and compute.
+_PLACES = ("cpu", "cuda")
 
 
 def demo(
     ranks: Annotated[
         int | None,
-        typer.Option(
-            min=1, max=MOST_RANKS, help="Ranks as threads of this process, instead of mpirun."
-        ),
+        values.whole_option("Ranks as threads of this process, instead of mpirun.", 1, MOST_RANKS),
     ] = None,
     device: Annotated[
-        Place | None,
-        typer.Option(help="Where the ranks work; GPUs where there are any.", show_default=False),
+        str | None,
+        values.choice_option(
+            "Where the ranks work, cpu or cuda; GPUs where there are any.", "DEVICE", _PLACES
+        ),
     ] = None,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="REPORT.html")] = Path(
         "report.html"
@@ -43,7 +39,7 @@ def demo(
     """
     check_writable(output, "demo")
     if ranks is None and not is_launched():
-        chosen = [] if device is None else ["--device", device.value]
+        chosen = [] if device is None else ["--device", device]
         exec_under_mpirun(_RANKS, ["demo", "--output", str(output), *chosen])
         console.errors.print(f"cuop: mpirun was not found; running on {_RANKS} ranks as threads")
         ranks = _RANKS
@@ -51,12 +47,12 @@ def demo(
         raise typer.Exit(1)
 
 
-def _run_rank(comm, wanted: Place | None, output: Path) -> bool:
+def _run_rank(comm, wanted: str | None, output: Path) -> bool:
     import cuop
     from cuop import _core
     from cuop.demo import runner
 
-    device = (wanted or (Place.cuda if cuop.device_count("cuda") > 0 else Place.cpu)).value
+    device = wanted or ("cuda" if cuop.device_count("cuda") > 0 else "cpu")
     _core.set_trace_recording(True)
     if comm.rank != 0:
         runner.run_steps(comm, device, lambda title: None)

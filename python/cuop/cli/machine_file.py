@@ -32,6 +32,14 @@ FIGURES = (
 HOST_FIGURES = ("upload", "download", "duplex")
 _WHOLE = ("ranks_per_host", "memory")
 _PARTS = ("overlap", "duplex")
+#: Seconds, of which nothing may be needed.
+_COSTS = (
+    "latency",
+    "message_overhead",
+    "call_overhead",
+    "network_latency",
+    "network_overhead",
+)
 #: Of the file: 1 knew no networks, 2 no transforms, 3 no calls, 4 nothing that overlaps, 5 no convolutions, 6 no short
 #: products; without one it is read alike.
 _VERSIONS = (1, 2, 3, 4, 5, 6, 7)
@@ -62,24 +70,37 @@ def read_machine(path: Path | None) -> Figures:
         if name not in FIGURES + HOST_FIGURES:
             known = ", ".join(FIGURES + HOST_FIGURES)
             raise FileError(f"plan: {path}: {name!r} is no figure; these are: {known}")
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not is_number or not 0 < value < 2**63:
-            raise FileError(f"plan: {path}: {name} is {value!r}; it must be a number above 0")
-        if name in _PARTS and value > 1:
-            raise FileError(f"plan: {path}: {name} is {value!r}; it must be at most 1")
+        if not _is_allowed(name, value):
+            raise FileError(f"plan: {path}: {name} is {value!r}; it must be {_allowed(name)}")
         if name in HOST_FIGURES:
             figures.host[name] = float(value)
             continue
-        if name in _WHOLE and value != int(value):
-            raise FileError(f"plan: {path}: {name} is {value!r}; it must be a whole number")
         setattr(figures.rank, name, int(value) if name in _WHOLE else float(value))
     return figures
+
+
+def _is_allowed(name: str, value: Any) -> bool:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value < 2**63:
+        return False
+    if name in _PARTS:
+        return value <= 1
+    return name in _COSTS or (value > 0 and (name not in _WHOLE or value == int(value)))
+
+
+def _allowed(name: str) -> str:
+    if name in _PARTS:
+        return "a number from 0 to 1"
+    if name in _COSTS:
+        return "a number of seconds, 0 or more"
+    return "a whole number above 0" if name in _WHOLE else "a number above 0"
 
 
 def _members(path: Path) -> dict[str, Any]:
     try:
         given = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
+        raise FileError(f"plan: {path} cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
         raise FileError(f"plan: {path} cannot be read as JSON: {error}") from error
     if not isinstance(given, dict):
         raise FileError(f"plan: {path} holds no object of figures")

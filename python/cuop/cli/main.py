@@ -1,22 +1,35 @@
 """Entry point of the `cuop` command: subcommands, exit codes, and how errors are said.
 
 Exit codes: 0 done, 1 failed (an error, or a check that did not hold), 2 wrong usage,
-130 interrupted.
+130 interrupted, 129 and 143 ended by SIGHUP and SIGTERM.
 """
 
+import signal
 import sys
 from typing import NoReturn
 
 from cuop.cli.output import ReaderGone, drop_unwritten_output, watch_readers
 
+#: Exit code of Ctrl-C, which is typer's, and of it alone.
+_INTERRUPTED = 130
+#: The signals, heard as Ctrl-C is, that have asked the command to end.
+_ended_by: list[int] = []
+
 
 def main() -> None:
     """Run the command line and exit."""
     watch_readers()
+    for number in (signal.SIGHUP, signal.SIGTERM):
+        if signal.getsignal(number) == signal.SIG_DFL:  # not what nohup has them ignore
+            signal.signal(number, _end)
     try:
         _application()(prog_name="cuop")  # exits by itself: 0, 2 on wrong usage, 130 on Ctrl-C
     except ReaderGone:
         sys.exit(0)
+    except SystemExit as done:
+        if _ended_by and done.code == _INTERRUPTED:
+            sys.exit(128 + _ended_by[0])
+        raise
     except ModuleNotFoundError as error:
         _fail(f"cuop: this needs {error.name}: pip install 'cuop[cli,demo,bench]'")
     except Exception as error:
@@ -26,6 +39,11 @@ def main() -> None:
             raise
         drop_unwritten_output()
         _fail(f"cuop: error: {error}")
+
+
+def _end(number: int, frame: object) -> NoReturn:
+    _ended_by.append(number)
+    raise KeyboardInterrupt
 
 
 def _fail(words: str) -> NoReturn:
@@ -46,7 +64,7 @@ def _application():
         context_settings={"help_option_names": ["-h", "--help"]},
         help="Tensors, operators and distributed algorithms, from the shell.",
         epilog="Exit codes: 0 done, 1 failed or a check did not hold, 2 wrong usage, "
-        "130 interrupted.",
+        "130 interrupted, 129 and 143 ended by SIGHUP and SIGTERM.",
     )
 
     @application.callback(invoke_without_command=True)

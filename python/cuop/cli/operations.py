@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cuop.errors import ShapeError
+
 Progress = Callable[[float], None]
 #: The kernel of "stencil" when none is given: the 5-point Laplacian.
 LAPLACIAN = np.array([[0.0, 1, 0], [1, -4, 1], [0, 1, 0]])
@@ -117,6 +119,9 @@ def _transform(name: str) -> Operation:
 def _fft2d(job: Job):
     from cuop import dist
 
+    shape = job.comm.broadcast(tuple(job.arrays[0].shape) if job.comm.rank == 0 else None)
+    if len(shape) != 2:
+        raise ShapeError(f"fft2d: a grid of 2 dimensions is needed, given {shape}")
     return job.call(dist.fft2d_pencil_from_root, *job.arrays, norm=job.options.norm)
 
 

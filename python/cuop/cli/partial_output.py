@@ -130,8 +130,12 @@ class PartialOutput:
 
     def leave(self) -> None:
         """A run has ended before: what it has done stays, if there is any of it and it is kept."""
-        if not (self.is_kept and self._journal is not None and self._journal.has_progress()):
+        if not self.has_progress():
             self.discard()
+
+    def has_progress(self) -> bool:
+        """Whether a later run would find anything done."""
+        return self.is_kept and self._journal is not None and self._journal.has_progress()
 
     def discard(self) -> None:
         """Leaves nothing behind."""

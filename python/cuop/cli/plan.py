@@ -1,26 +1,32 @@
 """`cuop plan`: what a call would move and compute, on machines one need not have."""
 
 import re
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cuop._arguments import MOST_RANKS
-from cuop._core import parse_bytes
-from cuop.cli import console
+from cuop.cli import console, values
 from cuop.cli.machine_file import FIGURES, HOST_FIGURES, read_machine
 from cuop.cli.operations import Options
 from cuop.cli.plan_tiles import print_tiles
-from cuop.cli.tile_operations import TILE_CALLS
-from cuop.errors import ExecutionError
+from cuop.cli.tile_operations import TILE_CALLS, check_options
 
-Name = StrEnum("Name", {name: name for name in [*TILE_CALLS, "tensordot", "einsum"]})
+#: The operations, and which of the options mean something to each.
+_OPTIONS = {
+    **{name: call.options for name, call in TILE_CALLS.items()},
+    "tensordot": ("dims",),
+    "einsum": (),
+}
 
 
 def plan(
-    operation: Annotated[Name, typer.Argument(metavar="OP", help=", ".join(Name))],
+    context: typer.Context,
+    operation: Annotated[
+        str,
+        typer.Argument(metavar="OP", help=", ".join(_OPTIONS), parser=values.one_of(_OPTIONS)),
+    ],
     shapes: Annotated[
         list[str],
         typer.Argument(
@@ -30,25 +36,33 @@ def plan(
         ),
     ],
     ranks: Annotated[
-        int, typer.Option(min=1, max=MOST_RANKS, help="How many ranks, each with a device.")
+        int, values.whole_option("How many ranks, each with a device.", 1, MOST_RANKS)
     ] = 4,
     dtype: Annotated[
-        str, typer.Option(help="Of the elements: float32, complex64, ...")
+        str,
+        typer.Option(
+            metavar="DTYPE", parser=values.dtype, help="Of the elements: float32, complex64, ..."
+        ),
     ] = "float32",
     axis: Annotated[
         int | None,
-        typer.Option(help="fft, ifft, rfft, irfft: axis (default -1); sum, ...: (default all)."),
+        values.whole_option("fft, ifft, rfft, irfft: axis (default -1); sum, ...: (default all)."),
     ] = None,
-    dims: Annotated[int, typer.Option(help="tensordot: dimensions that are summed over.")] = 2,
-    dim0: Annotated[int, typer.Option(help="transpose: first axis.")] = 0,
-    dim1: Annotated[int, typer.Option(help="transpose: second axis.")] = 1,
-    mode: Annotated[str, typer.Option(help="sum, mean: plain, compensated or exact.")] = "plain",
-    stride: Annotated[int, typer.Option(help="conv2d, conv3d: pixels between windows.")] = 1,
-    padding: Annotated[int, typer.Option(help="conv2d, conv3d: zeros on each side.")] = 0,
-    boundary: Annotated[str, typer.Option(help="stencil, jacobi: zero or periodic.")] = "zero",
-    iterations: Annotated[int, typer.Option(min=1, help="stencil, jacobi: sweeps.")] = 1,
+    dims: Annotated[int, values.whole_option("tensordot: dimensions that are summed over.", 0)] = 2,
+    dim0: Annotated[int, values.whole_option("transpose: first axis.")] = 0,
+    dim1: Annotated[int, values.whole_option("transpose: second axis.")] = 1,
+    mode: Annotated[
+        str, values.choice_option("sum, mean: plain, compensated or exact.", "MODE", values.MODES)
+    ] = "plain",
+    stride: Annotated[int, values.whole_option("conv2d, conv3d: pixels between windows.", 1)] = 1,
+    padding: Annotated[int, values.whole_option("conv2d, conv3d: zeros on each side.", 0)] = 0,
+    boundary: Annotated[
+        str,
+        values.choice_option("stencil, jacobi: zero or periodic.", "BOUNDARY", values.BOUNDARIES),
+    ] = "zero",
+    iterations: Annotated[int, values.whole_option("stencil, jacobi: sweeps.", 1)] = 1,
     tol: Annotated[
-        float, typer.Option(help="jacobi: norms are looked at where it is above 0.")
+        float, values.real_option("jacobi: norms are looked at where it is above 0.")
     ] = 1e-6,
     strategy: Annotated[str, typer.Option(help="Force one; default: the fastest.")] = "",
     machine: Annotated[
@@ -71,11 +85,10 @@ def plan(
         ),
     ] = False,
     memory_limit: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SIZE",
-            help="2G, 500MB, ...: arrays lie on the host, and tiles that take no more on each device "
-            "are planned.",
+        int | None,
+        values.size_option(
+            "2G, 500MB, ...: arrays lie on the host, and tiles that take no more on each device "
+            "are planned."
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -87,7 +100,8 @@ def plan(
     """
     from cuop import executor
 
-    name = operation.value
+    name = operation
+    check_options(context, name, _OPTIONS[name])
     options = Options(
         axis, dim0, dim1, "backward", mode, stride, padding, boundary, iterations, 1.0, tol
     )
@@ -112,8 +126,8 @@ def plan(
             raise typer.BadParameter(
                 "--strategy and --sharded are not of plans with --memory-limit"
             )
-        limit = parse_bytes(memory_limit, "plan: --memory-limit")
-        print_tiles(name, call, sizes, dtypes, options, figures.tiles(ranks, limit), as_json)
+        tiles = figures.tiles(ranks, memory_limit)
+        print_tiles(name, call, sizes, dtypes, options, tiles, as_json)
         return
     made = executor.plan_ranks(
         call, sizes, dtypes, ranks=ranks, in_parts=sharded, machine=figures.rank, strategy=strategy
@@ -124,8 +138,9 @@ def plan(
 
 def _shape(text: str) -> tuple[int, ...]:
     if not re.fullmatch(r"(\d{1,18}(x\d{1,18})*)?", text, re.ASCII):
-        raise ExecutionError(
-            f"plan: {text!r} is no shape; sizes of up to 18 digits with x between them are, as 4096x4096"
+        raise typer.BadParameter(
+            f"{text!r} is no shape; sizes of up to 18 digits with x between them are, as 4096x4096",
+            param_hint="SHAPES",
         )
     return tuple(int(size) for size in text.split("x") if size)
 

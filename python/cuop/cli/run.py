@@ -1,6 +1,5 @@
 """`cuop run`: one operation on arrays in files, on as many ranks as wanted."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -9,19 +8,21 @@ import typer
 
 from cuop import npy
 from cuop._arguments import MOST_RANKS
-from cuop._core import parse_bytes
 from cuop.array_files import ArrayFile, array_file
-from cuop.cli import console
+from cuop.cli import console, values
 from cuop.cli.inputs import check_whole, open_inputs
 from cuop.cli.operations import OPERATIONS, Job, Operation, Options
 from cuop.cli.ranks import on_ranks
+from cuop.cli.tile_operations import TILE_CALLS, check_options
 from cuop.cli.tiled import Tiled
-
-Name = StrEnum("Name", {name: name for name in OPERATIONS})
 
 
 def run(
-    operation: Annotated[Name, typer.Argument(metavar="OP", help=", ".join(OPERATIONS))],
+    context: typer.Context,
+    operation: Annotated[
+        str,
+        typer.Argument(metavar="OP", help=", ".join(OPERATIONS), parser=values.one_of(OPERATIONS)),
+    ],
     inputs: Annotated[
         list[str],
         typer.Argument(
@@ -31,34 +32,39 @@ def run(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="OUT.npy")],
     ranks: Annotated[
         int | None,
-        typer.Option(min=1, max=MOST_RANKS, help="Ranks as threads of this process; default 1."),
+        values.whole_option("Ranks as threads of this process; default 1.", 1, MOST_RANKS),
     ] = None,
     axis: Annotated[
         int | None,
-        typer.Option(
-            help="fft, ifft, rfft, irfft: axis (default -1); sum, mean: axis (default all)."
+        values.whole_option(
+            "fft, ifft, rfft, irfft: axis (default -1); sum, mean: axis (default all)."
         ),
     ] = None,
-    dim0: Annotated[int, typer.Option(help="transpose: first axis.")] = 0,
-    dim1: Annotated[int, typer.Option(help="transpose: second axis.")] = 1,
+    dim0: Annotated[int, values.whole_option("transpose: first axis.")] = 0,
+    dim1: Annotated[int, values.whole_option("transpose: second axis.")] = 1,
     norm: Annotated[
-        str, typer.Option(help="fft, ..., fft2d: backward, ortho or forward.")
+        str,
+        values.choice_option("fft, ..., fft2d: backward, ortho or forward.", "NORM", values.NORMS),
     ] = "backward",
-    mode: Annotated[str, typer.Option(help="sum, mean: plain, compensated or exact.")] = "plain",
-    stride: Annotated[int, typer.Option(help="conv2d: pixels between windows.")] = 1,
-    padding: Annotated[int, typer.Option(help="conv2d: zeros on each side.")] = 0,
-    boundary: Annotated[str, typer.Option(help="stencil, jacobi: zero or periodic.")] = "zero",
-    iterations: Annotated[int, typer.Option(min=0, help="stencil, jacobi: sweeps.")] = 1,
-    dx: Annotated[float, typer.Option(help="jacobi: grid spacing.")] = 1.0,
+    mode: Annotated[
+        str, values.choice_option("sum, mean: plain, compensated or exact.", "MODE", values.MODES)
+    ] = "plain",
+    stride: Annotated[int, values.whole_option("conv2d: pixels between windows.", 1)] = 1,
+    padding: Annotated[int, values.whole_option("conv2d: zeros on each side.", 0)] = 0,
+    boundary: Annotated[
+        str,
+        values.choice_option("stencil, jacobi: zero or periodic.", "BOUNDARY", values.BOUNDARIES),
+    ] = "zero",
+    iterations: Annotated[int, values.whole_option("stencil, jacobi: sweeps.", 0)] = 1,
+    dx: Annotated[float, values.real_option("jacobi: grid spacing.", above=0)] = 1.0,
     tol: Annotated[
-        float, typer.Option(help="jacobi: stop when the update's 2-norm is below.")
+        float, values.real_option("jacobi: stop when the update's 2-norm is below.")
     ] = 1e-6,
     memory_limit: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SIZE",
-            help="2G, 500MB, ...: make the result in tiles that take no more, on each rank's device "
-            "or together on the host; files may be larger than memory.",
+        int | None,
+        values.size_option(
+            "2G, 500MB, ...: make the result in tiles that take no more, on each rank's device "
+            "or together on the host; files may be larger than memory."
         ),
     ] = None,
     resume: Annotated[
@@ -76,17 +82,17 @@ def run(
     jacobi GRID RHS; transpose X. IMAGES is [N,C,H,W], WEIGHT [O,C,h,w]; KERNEL defaults to the
     5-point Laplacian. The output is complete under its name or it is not there.
     """
-    chosen = OPERATIONS[operation.value]
+    chosen = OPERATIONS[operation]
     if not chosen.fewest_inputs <= len(inputs) <= chosen.most_inputs:
         wanted = " or ".join(str(n) for n in range(chosen.fewest_inputs, chosen.most_inputs + 1))
-        raise typer.BadParameter(f"{operation.value} takes {wanted} input files, not {len(inputs)}")
+        raise typer.BadParameter(f"{operation} takes {wanted} input files, not {len(inputs)}")
+    check_options(context, operation, TILE_CALLS[operation].options)
     files = [array_file(text) for text in inputs]
     options = Options(axis, dim0, dim1, norm, mode, stride, padding, boundary, iterations, dx, tol)
     if memory_limit is not None or resume:
-        limit = None if memory_limit is None else parse_bytes(memory_limit, "run: --memory-limit")
-        Tiled(operation.value, files, output, options, limit, resume).run(ranks)
+        Tiled(operation, files, output, options, memory_limit, resume).run(ranks)
         return
-    on_ranks(lambda comm: _run_rank(comm, operation.value, files, output, options), ranks)
+    on_ranks(lambda comm: _run_rank(comm, operation, files, output, options), ranks)
 
 
 def _run_rank(comm, name: str, inputs: list[ArrayFile], output: Path, options: Options) -> None:

@@ -34,7 +34,22 @@ class Tiled:
 
     def run(self, ranks: int | None) -> None:
         """Makes the output; what is there under its name is complete."""
-        on_ranks(self._run_rank, ranks)
+        try:
+            on_ranks(self._run_rank, ranks)
+        except KeyboardInterrupt:
+            self._say_how_to_go_on()
+            raise
+
+    def _say_how_to_go_on(self) -> None:
+        if self._log.path is None:  # nothing had begun, or not by this process
+            return
+        if self._log.has_progress():
+            words = f"what is done of {self.output} is kept: the same command goes on with it"
+        elif self.resume:
+            words = "nothing was done yet"
+        else:
+            words = "nothing is kept; a run with --resume is gone on with by the same command"
+        console.errors.print(f"cuop: run: cut off; {words}", markup=False)
 
     def _run_rank(self, comm) -> None:
         arrays = open_inputs(comm, self.inputs, self.output, self.name, self.options)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import datetime
-from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
-from cuop.cli import console
+from cuop.cli import console, tuned, values
 
 application = typer.Typer(
     no_args_is_help=True,
@@ -16,35 +15,37 @@ application = typer.Typer(
 )
 
 
-class Element(StrEnum):
-    """The dtypes that operators are tuned for and products are planned in."""
-
-    float32 = "float32"
-    float64 = "float64"
-    float16 = "float16"
-    bfloat16 = "bfloat16"
-    complex64 = "complex64"
-    complex128 = "complex128"
+#: That operators are tuned for.
+_DTYPES = ("float32", "float64", "float16", "bfloat16", "complex64", "complex128")
 
 
 @application.command("ops")
 def ops(
     operators: Annotated[
         list[str] | None,
-        typer.Argument(help="gemm, gemv, matmul, relu, softmax, layernorm, batchnorm, conv2d."),
+        typer.Argument(
+            parser=values.one_of(tuned.OPERATORS), help=f"{', '.join(tuned.OPERATORS)}."
+        ),
     ] = None,
     size: Annotated[
         list[str] | None,
         typer.Option(help="Of the one operator, as 512x512x512; can be given several times."),
     ] = None,
     dtype: Annotated[
-        list[Element] | None,
-        typer.Option(
-            help="Of the elements; float32 and float64 by default. The others are for products and "
-            "convolutions on a GPU."
+        list[str] | None,
+        values.choice_option(
+            "Of the elements; float32 and float64 by default. The others are for products and "
+            "convolutions on a GPU.",
+            "DTYPE",
+            _DTYPES,
         ),
     ] = None,
-    device: Annotated[str, typer.Option(help="Where to measure: cpu or cuda:N.")] = "cpu",
+    device: Annotated[
+        str,
+        typer.Option(
+            metavar="DEVICE", parser=values.device, help="Where to measure: cpu or cuda:N."
+        ),
+    ] = "cpu",
     details: Annotated[bool, typer.Option(help="Print every candidate.")] = False,
 ) -> None:
     """Measure operators on some sizes, and store which kernel or algorithm won.
@@ -52,10 +53,8 @@ def ops(
     What is stored already is shown and not measured again; `cuop tune clear` forgets it.
     """
     import cuop
-    from cuop.cli import tuned
 
-    dtypes = [str(d.value) for d in dtype or (Element.float32, Element.float64)]
-    cases = tuned.cases(operators or [], size or [], dtypes, device)
+    cases = tuned.cases(operators or [], size or [], dtype or _DTYPES[:2], device)
     cuop.set_device(device)  # says what is missing where there is no such device
     if cuop.tuning_frozen():
         console.errors.print("the tuner is frozen: stored choices are shown, nothing is measured")
@@ -83,7 +82,7 @@ def _cells(report: Any) -> list[str]:
 
 def _place(info: dict[str, Any]) -> str:
     if info["problem"]:
-        return f"not stored: {info['directory']} {info['problem']}"
+        return f"not stored: {info['problem']}"
     return f"stored in {info['directory']}"
 
 

@@ -6,13 +6,12 @@ libraries search among their algorithms.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
-from cuop.errors import ExecutionError
+import typer
 
 _WRAPPED = ("float32", "float64")
 
@@ -139,7 +138,9 @@ def _conv2d(
     conv.set_weight(make.tensor(outputs, inputs, kernel, kernel))
     after = edge - kernel + 1
     if after < 1:
-        raise ExecutionError(f"tune: conv2d: a kernel of {kernel} does not fit an edge of {edge}")
+        raise typer.BadParameter(
+            f"conv2d: a kernel of {kernel} does not fit an edge of {edge}", param_hint="--size"
+        )
     return conv, [make.tensor(batch, inputs, edge, edge), make.tensor(batch, outputs, after, after)]
 
 
@@ -203,25 +204,27 @@ OPERATORS = {
 
 
 def cases(
-    operators: list[str], sizes: list[str], dtypes: list[str], device: str = "cpu"
+    operators: list[str], sizes: list[str], dtypes: Sequence[str], device: str = "cpu"
 ) -> list[Case]:
-    """The cases that are asked for; ExecutionError for what is not known or does not fit.
+    """The cases that are asked for, of operators in OPERATORS; typer.BadParameter for what does not fit.
 
     Of the dtypes that only some operators have, those cases are left out whose operator was not
     named.
     """
     names = operators or list(OPERATORS)
     for name in names:
-        if name not in OPERATORS:
-            raise ExecutionError(f"tune: '{name}' is unknown; known are {', '.join(OPERATORS)}")
         for dtype in dtypes if operators else ():
             _check_dtype(name, dtype)
     if sizes and len(names) != 1:
-        raise ExecutionError("tune: --size needs the one operator that it is for")
+        given = ", ".join(operators) or "none"
+        raise typer.BadParameter(
+            f"it needs the one operator that it is for, given: {given}", param_hint="--size"
+        )
     for dtype in dtypes:
         if dtype not in _WRAPPED and device.startswith("cpu"):
-            raise ExecutionError(
-                f"tune: {dtype} is a choice among a GPU's libraries, given is device {device}"
+            raise typer.BadParameter(
+                f"{dtype} is a choice among a GPU's libraries, given is device {device}",
+                param_hint="--dtype",
             )
     return [
         Case(name, shape, dtype)
@@ -239,8 +242,9 @@ def _dtypes(name: str) -> tuple[str, ...]:
 def _check_dtype(name: str, dtype: str) -> None:
     known = _dtypes(name)
     if dtype not in known:
-        raise ExecutionError(
-            f"tune: {name}: there is no choice in {dtype}; known are {', '.join(known)}"
+        raise typer.BadParameter(
+            f"{name}: there is no choice in {dtype}; known are {', '.join(known)}",
+            param_hint="--dtype",
         )
 
 
@@ -249,5 +253,8 @@ def _shape(name: str, text: str) -> tuple[int, ...]:
     wanted = OPERATORS[name].sizes
     parts = text.lower().split("x")
     if len(parts) != len(wanted) or not all(part.isdigit() and int(part) > 0 for part in parts):
-        raise ExecutionError(f"tune: {name}: --size is '{text}', needed is {'x'.join(wanted)}")
+        raise typer.BadParameter(
+            f"'{text}' was given; {name} needs {'x'.join(wanted)}, each at least 1",
+            param_hint="--size",
+        )
     return tuple(int(part) for part in parts)

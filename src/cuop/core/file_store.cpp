@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
@@ -19,6 +20,13 @@ constexpr std::chrono::hours kStaleAge{1};
 constexpr int kWritesBetweenLooks = 64;
 
 }  // namespace
+
+std::string FileStore::problem() const {
+  const PrivateDirectory directory = open(Missing::kMake);
+  if (!directory.is_open()) return directory.problem();
+  if (faccessat(directory.descriptor(), ".", W_OK | X_OK, AT_EACCESS) == 0) return "";
+  return cat(path(), " cannot be written to: ", errno_text());
+}
 
 std::string FileStore::write(const std::string& name, std::string_view content) {
   const PrivateDirectory directory = open(Missing::kMake);

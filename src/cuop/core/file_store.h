@@ -39,8 +39,9 @@ class FileStore {
   PrivateDirectory open(Missing missing) const {
     return PrivateDirectory::open(options_.path, missing);
   }
-  /// "" when the directory can be trusted, else why not (it then acts as if it were empty).
-  std::string problem() const { return open(Missing::kLeave).problem(); }
+  /// "" when the directory, which is made if it is missing, can be trusted and written to, else why
+  /// not; one that cannot be trusted acts as if it were empty.
+  std::string problem() const;
 
   /// Puts the content under the name in the directory, which is made if it is missing; returns ""
   /// or why it could not be written.

@@ -15,6 +15,17 @@ struct Choice {
   std::string strategy;
   dist::Sharding output;
   bool is_by_steps = false;
+
+  /// What tells grids apart.
+  std::string detail() const {
+    const dist::Mesh& mesh = output.mesh();
+    if (mesh.ndim() < 2) return "";
+    std::vector<std::string> parts;
+    for (const std::string& name : mesh.names()) {
+      parts.push_back(cat(name, " in ", mesh.axis_size(name)));
+    }
+    return cat("(", join(parts), ")");
+  }
 };
 
 /// The ways in which devices may share the work.
@@ -71,6 +82,7 @@ TilePlan plan_tiles(const TileProblem& problem, const TileMachine& machine, int6
     TilePlan plan;
     plan.op = problem.op;
     plan.strategy = choice.strategy;
+    plan.detail = choice.detail();
     plan.output = choice.output;
     plan.is_by_steps = choice.is_by_steps;
     plan.limit = machine.memory;
@@ -110,8 +122,8 @@ TilePlan plan_tiles(const TileProblem& problem, const TileMachine& machine, int6
     const bool is_better = plan.is_feasible != best.is_feasible ? plan.is_feasible
                            : plan.is_feasible                   ? plan.seconds < best.seconds
                                                                 : plan.memory < best.memory;
-    candidates.push_back({plan.strategy, plan.tiles(), plan.steps, plan.memory, plan.smallest,
-                          plan.seconds, plan.is_feasible});
+    candidates.push_back({plan.strategy, plan.detail, plan.tiles(), plan.steps, plan.memory,
+                          plan.smallest, plan.seconds, plan.is_feasible});
     if (!has_one || is_better) best = plan;
     has_one = true;
   }

@@ -19,8 +19,9 @@ namespace cuop::executor {
 /// A way in which the devices might share the work, chosen or not.
 struct TileCandidate {
   std::string strategy;
-  int64_t tiles = 1;  ///< of a device
-  int64_t steps = 1;  ///< of a tile
+  std::string detail;  ///< of a grid its parts of each dimension, as "(dim 0 in 2, dim 1 in 4)"
+  int64_t tiles = 1;   ///< of a device
+  int64_t steps = 1;   ///< of a tile
   int64_t memory = 0;
   int64_t smallest = 0;  ///< with less it cannot be
   double seconds = 0;    ///< predicted
@@ -30,6 +31,7 @@ struct TileCandidate {
 struct TilePlan {
   std::string op;
   std::string strategy;  ///< how the devices share it: "one", a dimension "dim 0", "grid", "steps"
+  std::string detail;    ///< as a candidate's
   dist::Sharding output = dist::Sharding::on_rank(dist::Mesh::line(1), 0);  ///< who makes what
   bool is_by_steps = false;      ///< all make all of the output, of a part of the summed range each
   std::vector<int64_t> cuts;     ///< parts of each dimension of a device's share

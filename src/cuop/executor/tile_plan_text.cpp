@@ -10,10 +10,18 @@
 
 namespace cuop::executor {
 
+namespace {
+
+std::string name_of(const std::string& strategy, const std::string& detail) {
+  return detail.empty() ? strategy : cat(strategy, " ", detail);
+}
+
+}  // namespace
+
 std::string TilePlan::to_string() const {
-  std::string text = cat(op, " [", strategy, "]: ", tiles(), " tiles of ", steps, " steps, ",
-                         format_bytes(memory), " of ", format_bytes(limit), " on each of ",
-                         devices(), " devices, ", dist::format_seconds(seconds));
+  std::string text = cat(op, " [", name_of(strategy, detail), "]: ", tiles(), " tiles of ", steps,
+                         " steps, ", format_bytes(memory), " of ", format_bytes(limit),
+                         " on each of ", devices(), " devices, ", dist::format_seconds(seconds));
   if (!is_feasible) text += cat("; not feasible, needed are ", format_bytes(smallest));
   return text;
 }
@@ -33,8 +41,9 @@ std::string TilePlan::explain() const {
   if (candidates.size() > 1) out << "  considered\n";
   for (const TileCandidate& candidate : candidates) {
     if (candidates.size() < 2) break;
-    out << "  " << (candidate.strategy == strategy ? "* " : "  ") << candidate.strategy << ": "
-        << candidate.tiles << " tiles of " << candidate.steps << " steps, "
+    const bool is_chosen = candidate.strategy == strategy && candidate.detail == detail;
+    out << "  " << (is_chosen ? "* " : "  ") << name_of(candidate.strategy, candidate.detail)
+        << ": " << candidate.tiles << " tiles of " << candidate.steps << " steps, "
         << format_bytes(candidate.memory) << " a device, "
         << dist::format_seconds(candidate.seconds);
     if (!candidate.is_feasible) {
@@ -49,17 +58,18 @@ std::string TilePlan::to_json() const {
   std::ostringstream out;
   out << std::setprecision(9);
   JsonWriter json(out);
-  json.open('{').members("op", op, "strategy", strategy, "devices", devices(), "busy", busy,
-                         "shape", result.shape, "dtype", cat(result.dtype), "tiles", tiles(),
-                         "steps", steps, "cuts", cuts, "order", order, "lengths", lengths);
+  json.open('{').members("op", op, "strategy", strategy, "detail", detail, "devices", devices(),
+                         "busy", busy, "shape", result.shape, "dtype", cat(result.dtype), "tiles",
+                         tiles(), "steps", steps, "cuts", cuts, "order", order, "lengths", lengths);
   json.members("memory", memory, "limit", limit, "smallest", smallest, "feasible", is_feasible,
                "uploaded", uploaded, "downloaded", downloaded, "data_bytes", data_bytes, "compute",
                compute, "seconds", seconds, "floor", floor);
   json.key("candidates").open('[');
   for (const TileCandidate& candidate : candidates) {
-    json.object("strategy", candidate.strategy, "tiles", candidate.tiles, "steps", candidate.steps,
-                "memory", candidate.memory, "smallest", candidate.smallest, "seconds",
-                candidate.seconds, "feasible", candidate.is_feasible);
+    json.object("strategy", candidate.strategy, "detail", candidate.detail, "tiles",
+                candidate.tiles, "steps", candidate.steps, "memory", candidate.memory, "smallest",
+                candidate.smallest, "seconds", candidate.seconds, "feasible",
+                candidate.is_feasible);
   }
   json.close().close();
   return out.str();

@@ -1,6 +1,7 @@
 #include "cuop/jit/disk_cache.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -169,7 +170,9 @@ int64_t DiskCache::export_to(const std::string& file) const {
 }
 
 int64_t DiskCache::import_from(const std::string& file) {
+  errno = 0;
   std::ifstream in(file, std::ios::binary);
+  if (!in) throw ExecutionError(cat("kernel cache: ", file, " cannot be read: ", errno_text()));
   std::ostringstream text;
   text << in.rdbuf();
   const std::string archive = text.str();

@@ -65,12 +65,12 @@ class DiskCache {
   /// ExecutionError when it cannot be written.
   int64_t export_to(const std::string& file) const;
   /// Takes the entries of such a file whose checksums hold; returns how many. ExecutionError when
-  /// it is no such file. Only import what you would run.
+  /// it cannot be read or is no such file. Only import what you would run.
   int64_t import_from(const std::string& file);
 
   Statistics statistics() const;
   const std::string& directory() const { return files_.path(); }
-  /// "" when the directory can be used, else why not (it then acts as if it were empty).
+  /// As FileStore's.
   std::string problem() const { return files_.problem(); }
 
  private:
