@@ -11,7 +11,7 @@ from distributed_gpu._arrays import kind_of, root_tensor, to_kind
 _Tensor = cuop.Tensor
 
 
-class MPIError(RuntimeError):
+class MPIError(cuop.errors.Error, RuntimeError):
     """A failure of a distributed call, raised on every rank.
 
     Attributes:
@@ -47,6 +47,8 @@ def mpi_errors(comm):
     """Turns errors of cuop into MPIError; those that are no CommunicationError name this rank."""
     try:
         yield
+    except MPIError:
+        raise
     except cuop.errors.Error as error:
         raise _as_mpi_error(error, comm) from error
 
@@ -54,7 +56,13 @@ def mpi_errors(comm):
 def _as_mpi_error(error, comm):
     is_shared = isinstance(error, cuop.errors.CommunicationError)
     failed = error.rank if is_shared else comm.in_world(comm.rank)
-    return MPIError(str(error), failed, error)
+    return MPIError(_text(error), failed, error)
+
+
+def _text(error):
+    """What is said of an error: cuop's say all themselves."""
+    is_ours = isinstance(error, cuop.errors.Error)
+    return str(error) if is_ours else f"{type(error).__name__}: {error}"
 
 
 def from_root(function, mpi, arrays, *args, **kwargs):
@@ -91,7 +99,7 @@ def _who(call):
 def _root_tensors(function, mpi, arrays):
     """The arrays as tensors, None where this rank has none; all ranks hear of an error."""
     who = _who(function.__name__)
-    try:
+    with told(mpi, function.__name__):
         inputs = [
             None if array is None else root_tensor(array, who, name)
             for name, array in arrays.items()
@@ -100,31 +108,19 @@ def _root_tensors(function, mpi, arrays):
             missing = [name for name, array in arrays.items() if array is None and name != "bias"]
             if missing:
                 raise refused(None, who, missing[0], "an array on rank 0")
-    except Exception as error:
-        _announce(error, mpi.comm, function.__name__)
     return inputs
 
 
 @contextlib.contextmanager
-def announced(mpi, call):
-    """Tells all ranks of an exception that this one meets before it can make its collective call."""
-    try:
-        yield
-    except Exception as error:
-        _announce(error, mpi.comm, call)
-
-
-def _announce(error, comm, call):
-    with mpi_errors(comm):
-        dist.fail_together(comm, call, f"{type(error).__name__}: {error}")
-
-
-@contextlib.contextmanager
 def told(mpi, call):
-    """The same, and the exception is raised here as it is."""
+    """Tells all ranks of an exception that this one meets before it can make its collective call, and
+    raises it as MPIError here.
+    """
     try:
         yield
+    except MPIError:  # of which they know
+        raise
     except Exception as error:
         with contextlib.suppress(cuop.errors.Error):
-            dist.fail_together(mpi.comm, call, f"{type(error).__name__}: {error}")
-        raise
+            dist.fail_together(mpi.comm, call, _text(error))
+        raise _as_mpi_error(error, mpi.comm) from error

@@ -2,7 +2,7 @@
 
 import sys
 
-_GIB = 2**30
+from cuop.report.page import format_bytes
 
 
 class Progress:
@@ -38,9 +38,9 @@ class Progress:
         passes = f" in {report.passes} passes" if report.passes > 1 else ""
         text = (
             f"[AutoExecutor] {self.name}: {plan.tiles * plan.steps} batches x {plan.devices} devices"
-            f"{passes}, {plan.data_bytes / _GIB:.3g} GB in {report.seconds * 1e3:.3g} ms (predicted "
+            f"{passes}, {format_bytes(plan.data_bytes)} in {report.seconds * 1e3:.3g} ms (predicted "
             f"{report.predicted * 1e3:.3g}, floor {plan.floor * 1e3:.3g}), peak "
-            f"{report.peak / _GIB:.3g} GB"
+            f"{format_bytes(report.peak)}"
         )
         if report.halvings:
             text += f", memory was short {report.halvings} times"

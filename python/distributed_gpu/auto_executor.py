@@ -8,7 +8,9 @@ tensors in .safetensors files (`model.safetensors:name`), which are read page by
 NumPy's and cuop tensors. Errors raise MPIError on every rank.
 """
 
+import inspect
 import os
+from collections.abc import Iterable
 
 from cuop import dist, executor
 from cuop._arguments import integer
@@ -16,12 +18,12 @@ from cuop.array_files import array_file
 from cuop.errors import ExecutionError
 from distributed_gpu import _tiled
 from distributed_gpu._arrays import kind_of, plain, to_kind
-from distributed_gpu._call import announced, check_manager, mpi_errors, told
+from distributed_gpu._call import check_manager, mpi_errors, told
 from distributed_gpu._progress import Progress
 from distributed_gpu.algorithms.stencil import DEFAULT_LAPLACIAN_5PT
 from distributed_gpu.mpi_manager import MPIManager
 from distributed_gpu.pipeline_optimizer import PipelineOptimizer
-from distributed_gpu.resource_planner import ResourcePlanner
+from distributed_gpu.resource_planner import ResourcePlanner, gib_text
 
 __all__ = ["AutoExecutor", "auto_compute"]
 
@@ -65,7 +67,7 @@ class AutoExecutor:
         self.planner.invalidate_mem_cache()
         plan = self.planner.plan(op, planned, dtype)
         if self.is_master:
-            print(_plan_text(plan))
+            print(_plan_text(plan, self.planner.worker()))
         return plan
 
     # Products.
@@ -103,11 +105,11 @@ class AutoExecutor:
 
     def matmul_batch(self, pairs, *, return_on_cpu=True):
         """[A @ B for A, B in pairs], of a list on rank 0; None elsewhere."""
-        with announced(self.mpi, "matmul_batch"):
+        with told(self.mpi, "matmul_batch"):
             if self.is_master:
                 pairs = [tuple(pair) for pair in pairs]
                 if any(len(pair) != 2 for pair in pairs):
-                    raise ExecutionError("matmul_batch: pairs of two matrices are needed")
+                    raise ExecutionError("matmul_batch: pairs: needed are pairs of two matrices")
         count = self.mpi.broadcast(len(pairs) if self.is_master else None)
         mine = pairs if self.is_master else [(None, None)] * count
         results = [self.matmul(A, B, return_on_cpu=return_on_cpu) for A, B in mine]
@@ -215,7 +217,10 @@ class AutoExecutor:
     def fft2d(self, tensor, s=None, dim=(-2, -1), norm="backward", *, return_on_cpu=True):
         """2-D transforms: of one grid as fft2d_pencil, or of a batch over two of its dimensions."""
         is_grid = self._ndim(tensor, "fft2d") == 2 and s is None
-        if is_grid and tuple(dim) in ((-2, -1), (-1, -2), (0, 1), (1, 0)):
+        with told(self.mpi, "fft2d"):
+            dims = tuple(dim) if isinstance(dim, Iterable) else ()
+            is_grid = is_grid and dims in ((-2, -1), (-1, -2), (0, 1), (1, 0))
+        if is_grid:
             return self.fft2d_pencil(tensor, norm, return_on_cpu=return_on_cpu)
         options = {"s": s, "dim": dim, "norm": norm}
         return self._run("fft2d", [tensor], return_on_cpu, options=options)
@@ -267,8 +272,10 @@ class AutoExecutor:
     def _ndim(self, tensor, call):
         """Dimensions of rank 0's array, on every rank."""
         ndim = None
-        with announced(self.mpi, call):
+        with told(self.mpi, call):
             if self.is_master:
+                if tensor is None:
+                    raise ExecutionError(f"{call}: tensor was not given on rank 0")
                 ndim = len(_opened(tensor).shape)
         return self.mpi.broadcast(ndim)
 
@@ -285,7 +292,8 @@ class AutoExecutor:
         """function(comm, *arrays, **settings) -> (result, report) of rank 0's arrays; the result as
         the caller wants it."""
         inputs = [None] * len(arrays)
-        with announced(self.mpi, op):
+        with told(self.mpi, op):
+            limits = self.planner.limits()
             if self.is_master:
                 opened = [None if array is None else _opened(array) for array in arrays]
                 kind = kind_of(opened[0])
@@ -293,7 +301,7 @@ class AutoExecutor:
         with mpi_errors(self.mpi.comm):
             with Progress(op, self.verbose and self.is_master) as progress:
                 result, report = function(
-                    self.mpi.comm, *inputs, **self.planner.limits(),
+                    self.mpi.comm, *inputs, **limits,
                     on_progress=progress.update if progress.is_shown else None,
                 )  # fmt: skip
                 self.last_report = report if report.passes else None
@@ -308,17 +316,20 @@ class AutoExecutor:
 
 def auto_compute(op, *arrays, mpi=None, verbose=False, max_per_gpu_gb=None, **options):
     """An operation of AutoExecutor by name: auto_compute("matmul", A, B)."""
-    if op not in _tiled.NAMES and op not in ("matmul_batch", "pipelined_allreduce"):
-        raise ExecutionError(
-            f"auto_compute: {op!r} is no operation; there are {', '.join(sorted(_tiled.NAMES))}"
-        )
-    return getattr(AutoExecutor(mpi, verbose, max_per_gpu_gb), op)(*arrays, **options)
+    mpi = MPIManager() if mpi is None else mpi
+    check_manager(mpi, "auto_compute")
+    with told(mpi, "auto_compute"):
+        if op not in _tiled.NAMES and op not in ("matmul_batch", "pipelined_allreduce"):
+            raise ExecutionError(
+                f"auto_compute: {op!r} is no operation; there are {', '.join(sorted(_tiled.NAMES))}"
+            )
+        method = getattr(AutoExecutor(mpi, verbose, max_per_gpu_gb), op)
+        inspect.signature(method).bind(*arrays, **options)
+    return method(*arrays, **options)
 
 
 def _opened(array):
     """The array, of a name what its file holds, read page by page."""
-    if array is None:
-        raise ExecutionError("an array was not given on rank 0")
     return array_file(array).open() if isinstance(array, (str, os.PathLike)) else array
 
 
@@ -330,14 +341,14 @@ def _in_parts(comm, result):
     return whole.redistribute(dist.Sharding(dist.Mesh.line(comm.size), dist.P("r")))
 
 
-def _plan_text(plan):
+def _plan_text(plan, worker):
     lines = [
         "[AutoExecutor] ━━━ plan ━━━",
         f"  operation: {plan.operation}",
         f"  strategy: {plan.description}",
-        f"  data: {plan.total_data_memory_gb:.3f} GB",
-        f"  usable GPU memory: {plan.total_available_gb:.2f} GB "
-        f"(least of a GPU {plan.min_gpu_available_gb:.2f} GB)",
+        f"  data: {gib_text(plan.total_data_memory_gb)}",
+        f"  usable {'GPU' if worker == 'GPU' else 'host'} memory: {gib_text(plan.total_available_gb)} "
+        f"(least of a {worker} {gib_text(plan.min_gpu_available_gb)})",
         f"  predicted: {plan.predicted_time_ms:.3g} ms (floor {plan.floor_ms:.3g} ms)",
     ]
     return "\n".join(lines)

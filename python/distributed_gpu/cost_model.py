@@ -7,7 +7,7 @@ from functools import cached_property
 
 import cuop
 from cuop import dist
-from cuop._arguments import MOST_RANKS, integer, number, refused
+from cuop._arguments import MOST_RANKS, MOST_SIZE, integer, number, refused
 from cuop.dist import compute_2d_grid
 from cuop.errors import ExecutionError
 
@@ -21,6 +21,8 @@ __all__ = [
 ]
 
 _GIB = 2**30
+#: Of a figure: with less or more, times and bytes are no longer numbers.
+_LEAST, _MOST = 1e-12, 1e9
 _DTYPES = {2: "float16", 4: "float32", 8: "float64", 16: "complex128"}
 
 
@@ -55,14 +57,16 @@ def _figures(value, name, count):
 
 def _positive(value, name):
     figure = number(value, "ClusterConfig", name)
-    if not 0 < figure < float("inf"):
-        raise ExecutionError(f"ClusterConfig: {name} is {figure}; it must be above 0 and finite")
+    if not _LEAST <= figure <= _MOST:
+        raise ExecutionError(
+            f"ClusterConfig: {name} is {figure:g}; it must be from {_LEAST:g} to {_MOST:g}"
+        )
     return figure
 
 
 @dataclass(frozen=True)
 class ClusterConfig:
-    """The figures of a cluster whose nodes have a device each.
+    """The figures of a cluster whose nodes have a device each, from 1e-12 to 1e9.
 
     Attributes:
         num_nodes: devices, each of them a rank; 1 to 32768.
@@ -162,7 +166,7 @@ class ClusterConfig:
         machine.link_bandwidth = link * 1e9
         machine.latency = self.network_latency_ms / 1e3
         if memory_limit:
-            machine.memory = int(self.min_memory_gb * _GIB)
+            machine.memory = max(1, int(self.min_memory_gb * _GIB))  # 0 is no limit
         return machine
 
 
@@ -232,7 +236,8 @@ class CostModel:
     def _plan(self, M, K, N, strategy, dtype_bytes, who):
         """(plan, whether it fits the memory)."""
         sizes = tuple(
-            integer(size, who, name, least=0) for size, name in ((M, "M"), (K, "K"), (N, "N"))
+            integer(size, who, name, least=0, most=MOST_SIZE)
+            for size, name in ((M, "M"), (K, "K"), (N, "N"))
         )
         if dtype_bytes not in _DTYPES:
             raise ExecutionError(

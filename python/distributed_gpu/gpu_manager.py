@@ -4,8 +4,9 @@ import math
 import sys
 
 import cuop
-from cuop._arguments import integer
+from cuop._arguments import MOST_SIZE, integer, number
 from cuop.errors import DeviceError, ExecutionError
+from cuop.report.page import format_bytes
 from distributed_gpu._arrays import kind_of, plain, to_kind
 
 __all__ = ["GPUManager"]
@@ -48,16 +49,17 @@ class GPUManager:
 
     def print_info(self):
         """Prints the device's number, name and memory."""
-        total = self.get_memory_info()["total_gb"]
-        print(f"{self._name()}: {cuop.device_description(self._device)}, {total:.1f} GB")
+        _, total = cuop.get_memory_info(self._device)
+        print(f"{self._name()}: {cuop.device_description(self._device)}, {format_bytes(total)}")
 
     def print_memory_info(self):
         """Prints what of its memory is used and free."""
-        info = self.get_memory_info()
+        free, total = cuop.get_memory_info(self._device)
+        by_tensors, held = cuop.memory_allocated(self._device), cuop.memory_reserved(self._device)
         print(
-            f"{self._name()}: {info['used_gb']:.2f} of {info['total_gb']:.2f} GB used "
-            f"({info['allocated_gb']:.2f} by tensors, {info['reserved_gb']:.2f} held), "
-            f"{info['free_gb']:.2f} GB free"
+            f"{self._name()}: {format_bytes(total - free)} of {format_bytes(total)} used "
+            f"({format_bytes(by_tensors)} by tensors, {format_bytes(held)} held), "
+            f"{format_bytes(free)} free"
         )
 
     def _name(self):
@@ -89,6 +91,7 @@ class GPUManager:
 
     def can_fit(self, *shapes, dtype="float32", safety_margin=0.1):
         """Whether arrays of these shapes fit into what is free, a part `safety_margin` of it left."""
+        safety_margin = number(safety_margin, "can_fit", "safety_margin")
         if not 0 <= safety_margin < 1:
             raise ExecutionError(
                 f"can_fit: safety_margin is {safety_margin}; it must be at least 0 and below 1"
@@ -98,7 +101,7 @@ class GPUManager:
 
 
 def _elements(shape):
+    who = "estimate_memory_requirement"
     sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
-    return math.prod(
-        integer(size, "estimate_memory_requirement", "size", least=0) for size in sizes
-    )
+    count = math.prod(integer(size, who, "size", least=0) for size in sizes)
+    return integer(count, who, "the number of elements", least=0, most=MOST_SIZE)

@@ -1,13 +1,14 @@
 """Ranks, objects and arrays between them."""
 
 import contextlib
+import functools
 import re
 import sys
 import warnings
 
 import cuop
 from cuop import dist
-from cuop._arguments import check_callable, integer, refused
+from cuop._arguments import check_callable, describe, integer, refused
 from distributed_gpu._arrays import (
     as_tensor,
     kind_of,
@@ -68,7 +69,7 @@ class MPIManager:
 
     def synchronize(self):
         """Waits for this rank's work and then for all ranks."""
-        with mpi_errors(self.comm), told(self, "synchronize"):
+        with told(self, "synchronize"):
             cuop.synchronize()
         self.barrier()
 
@@ -140,12 +141,16 @@ class MPIManager:
 
     def reduce(self, obj, op=SUM, root=0):
         """All objects combined in rank order, on the root; None elsewhere. `op` may be a function."""
+        with told(self, "reduce"):
+            function = _function(op, "reduce")
         objects = self.gather(obj, root)
-        return None if objects is None else _fold(objects, op)
+        return None if objects is None else functools.reduce(function, objects)
 
     def allreduce(self, obj, op=SUM):
         """All objects combined in rank order, on every rank."""
-        return _fold(self.allgather(obj), op)
+        with told(self, "allreduce"):
+            function = _function(op, "allreduce")
+        return functools.reduce(function, self.allgather(obj))
 
     def send(self, obj, dest, tag=0):
         """Sends an object to a rank that receives it."""
@@ -187,7 +192,7 @@ class MPIManager:
 
     def gather_tensor(self, tensor, dim=0, root=0, *, wire=None):
         """The ranks' arrays joined along `dim` on the root, None elsewhere."""
-        with mpi_errors(self.comm), told(self, "gather_tensor"):
+        with told(self, "gather_tensor"):
             root = self._root(root, "gather_tensor")
         at_root = dist.Sharding.on_rank(dist.Mesh.line(self.comm.size), root)
 
@@ -214,7 +219,7 @@ class MPIManager:
 
         GPU ranks that are processes exchange tensors through it.
         """
-        with mpi_errors(self.comm), told(self, "clear_pinned_pool"):
+        with told(self, "clear_pinned_pool"):
             gpu = self.get_gpu_id()
             return 0 if gpu < 0 else cuop.release_pinned(f"cuda:{gpu}")
 
@@ -236,7 +241,7 @@ class MPIManager:
 
     def place_tensor(self, tensor, place, root=0):
         """place(root's array as a DistTensor), which returns this rank's part, as root's kind."""
-        with mpi_errors(self.comm), told(self, "place_tensor"):
+        with told(self, "place_tensor"):
             check_callable(place, "place_tensor", "place")
             root = self._root(root, "place_tensor")
             is_root = self.comm.rank == root
@@ -283,13 +288,10 @@ def _axis(dim, ndim, who):
     return dim
 
 
-def _fold(objects, op):
+def _function(op, who):
     function = _FOLDS.get(op, op) if isinstance(op, str) else op
     if not callable(function):
         raise cuop.ExecutionError(
-            f"reduce: op {op!r} was given, possible are {sorted(_FOLDS)} and functions of two"
+            f"{who}: op {describe(op)} was given, possible are {sorted(_FOLDS)} and functions of two"
         )
-    result = objects[0]
-    for obj in objects[1:]:
-        result = function(result, obj)
-    return result
+    return function

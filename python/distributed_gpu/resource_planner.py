@@ -1,12 +1,13 @@
 """How much memory there is, and how work on arrays of the host is cut so that it fits."""
 
 import dataclasses
-import math
+from collections.abc import Iterable
 
 from cuop import executor
-from cuop._arguments import number
+from cuop._arguments import MOST_SIZE, integer, number, refused
 from cuop.errors import ExecutionError
-from distributed_gpu._call import check_manager, mpi_errors
+from cuop.report.page import format_bytes
+from distributed_gpu._call import check_manager, mpi_errors, told
 from distributed_gpu._tiled import planned
 
 __all__ = ["ExecutionPlan", "GPUStatus", "ResourcePlanner"]
@@ -60,37 +61,42 @@ class ExecutionPlan:
 class ResourcePlanner:
     """Scans the memory of the ranks' devices and plans within it.
 
-    max_per_gpu_gb: GiB of each device at most, None for all that is free. Collective calls, on every
-    rank: scan_all_gpus, get_usable_memory, plan_matmul, plan_operation, print_gpu_status.
+    max_per_gpu_gb: GiB of each device at most, None for all that is free. All ranks make one; a wrong
+    limit raises MPIError on all of them, at their next call where it is right. Collective calls, on
+    every rank: scan_all_gpus, get_usable_memory, worker, plan_matmul, plan_operation, print_gpu_status.
     """
 
-    #: The part of free memory that is left alone; settable, on the class or on a planner.
+    #: The part of free memory that is left alone; settable, on the class or on a planner, on every rank.
     SAFETY_MARGIN = 0.2
 
     def __init__(self, mpi, max_per_gpu_gb=None):
         check_manager(mpi, "ResourcePlanner")
-        if max_per_gpu_gb is not None:
-            max_per_gpu_gb = number(max_per_gpu_gb, "ResourcePlanner", "max_per_gpu_gb")
-            if not max_per_gpu_gb > 0 or math.isinf(max_per_gpu_gb):
-                raise ExecutionError(
-                    f"ResourcePlanner: max_per_gpu_gb is {max_per_gpu_gb}; needed are GiB above 0, or None"
-                )
         self.mpi = mpi
-        self.max_per_gpu_gb = max_per_gpu_gb
+        with told(mpi, "ResourcePlanner"):
+            self.max_per_gpu_gb = None if max_per_gpu_gb is None else _limit(max_per_gpu_gb)
         self._statuses = None
+        self._scanned_with = None
+        """The limits of the last scan."""
 
     def limits(self):
         """The keyword arguments of cuop.executor's calls: memory_limit and safety_margin."""
         limit = self.max_per_gpu_gb
         return {
-            "memory_limit": None if limit is None else max(1, int(limit * _GIB)),
-            "safety_margin": self.SAFETY_MARGIN,
+            "memory_limit": None if limit is None else max(1, int(_limit(limit) * _GIB)),
+            "safety_margin": number(self.SAFETY_MARGIN, "ResourcePlanner", "SAFETY_MARGIN"),
         }
+
+    def _told_limits(self, call):
+        """Before a call of all ranks, which hear where they are wrong."""
+        with told(self.mpi, call):
+            return self.limits()
 
     def scan_all_gpus(self):
         """[GPUStatus] of every rank's device as it is now, in rank order, on every rank."""
+        limits = self._told_limits("scan_all_gpus")
         with mpi_errors(self.mpi.comm):
-            found = executor.scan_devices(self.mpi.comm, **self.limits())
+            found = executor.scan_devices(self.mpi.comm, **limits)
+        self._scanned_with = limits
         self._statuses = [
             GPUStatus(
                 each.device.index if each.device.type == "cuda" else -1,
@@ -104,8 +110,17 @@ class ResourcePlanner:
         return list(self._statuses)
 
     def get_usable_memory(self):
-        """GiB of each rank's device that work may use, by rank: as scanned last."""
-        return [status.usable_memory_gb for status in self._statuses or self.scan_all_gpus()]
+        """GiB of each rank's device that work may use, by rank: as scanned last with these limits."""
+        return [status.usable_memory_gb for status in self._known()]
+
+    def worker(self):
+        """What has a share of the work, as a word: "GPU" where every rank has one, else "rank"."""
+        return "GPU" if all(status.gpu_id >= 0 for status in self._known()) else "rank"
+
+    def _known(self):
+        limits = self._told_limits("get_usable_memory")
+        is_known = self._statuses is not None and self._scanned_with == limits
+        return self._statuses if is_known else self.scan_all_gpus()
 
     def invalidate_mem_cache(self):
         """Forgets the last scan: the next get_usable_memory scans again."""
@@ -113,6 +128,11 @@ class ResourcePlanner:
 
     def plan_matmul(self, M, K, N, dtype="float32"):
         """The plan for [M, K] @ [K, N]."""
+        with told(self.mpi, "plan_matmul"):
+            M, K, N = (
+                integer(size, "plan_matmul", name, least=0, most=MOST_SIZE)
+                for size, name in ((M, "M"), (K, "K"), (N, "N"))
+            )
         return self.plan_operation("matmul", ((M, K), (K, N)), dtype)
 
     def plan_operation(self, op, shapes, dtype="float32", **options):
@@ -120,31 +140,36 @@ class ResourcePlanner:
 
         feasible is False where the smallest tiles do not fit; smallest_memory_gb says what would do.
         """
-        return self.plan(op, planned(op, shapes, **options), dtype)
+        with told(self.mpi, "plan_operation"):
+            if isinstance(shapes, str) or not isinstance(shapes, Iterable):
+                raise refused(shapes, "plan_operation", "shapes", "a sequence of shapes")
+            call = planned(op, shapes, **options)
+        return self.plan(op, call, dtype)
 
     def plan(self, op, call, dtype):
         """The ExecutionPlan of a planner and its shapes (_tiled.planned)."""
         planner, shapes = call
+        limits = self._told_limits("plan_operation")
         with mpi_errors(self.mpi.comm):
-            machine = executor.RankDevices.of(self.mpi.comm, **self.limits())
+            machine = executor.RankDevices.of(self.mpi.comm, **limits)
             made = planner(shapes, dtype, machine)
         return self._described(op, made, shapes[0] if shapes else (), dtype)
 
     def _described(self, op, call, shape, dtype):
         """A CallPlan as an ExecutionPlan."""
-        usable = self.get_usable_memory()
+        usable, worker = self.get_usable_memory(), self.worker()
         memory, plans = call.memory, [each.plan for each in call.passes]
         if plans:
             dim, sizes = _batches(plans[0])
             busy = max(plan.busy for plan in plans)
             batches = sum(each.times * each.plan.tiles * each.plan.steps for each in call.passes)
-            description = "; ".join(_pass_text(each, len(plans)) for each in call.passes)
+            description = "; ".join(_pass_text(each, len(plans), worker) for each in call.passes)
         else:
             memory = executor.whole_grid_bytes(shape, dtype)
             dim, sizes, busy, batches = 0, [int(shape[0])], self.mpi.get_size(), 1
-            description = f"swept whole by {busy} ranks | {memory / _GIB:.3f} GB a GPU"
+            description = f"swept whole by {busy} ranks | {format_bytes(memory)} a {worker}"
         if not call.feasible:
-            description += f"; not feasible: {call.smallest / _GIB:.3g} GB a GPU are needed"
+            description += f"; not feasible: {format_bytes(call.smallest)} a {worker} are needed"
         return ExecutionPlan(
             operation=op,
             num_gpus_active=busy,
@@ -172,11 +197,22 @@ class ResourcePlanner:
         statuses = self.scan_all_gpus()
         if self.mpi.is_master_process():
             rule = "=" * 70
-            print(f"{rule}\n  GPU memory (now, other processes included)\n{'-' * 70}")
+            place = "GPU" if any(status.gpu_id >= 0 for status in statuses) else "host"
+            print(f"{rule}\n  {place} memory (now, other processes included)\n{'-' * 70}")
             for status in statuses:
                 print(_status_line(status))
             print(rule)
         return statuses
+
+
+def _limit(max_per_gpu_gb):
+    """GiB whose bytes are a number of 64 bits."""
+    gib = number(max_per_gpu_gb, "ResourcePlanner", "max_per_gpu_gb")
+    if not 0 < gib < 2**33:
+        raise ExecutionError(
+            f"ResourcePlanner: max_per_gpu_gb is {gib}; needed are GiB above 0 and below 2**33, or None"
+        )
+    return gib
 
 
 def _status_line(status):
@@ -184,12 +220,17 @@ def _status_line(status):
     bar = "█" * round(30 * used)
     name = f"GPU {status.gpu_id}" if status.gpu_id >= 0 else "host"
     return (
-        f"  {name} (Rank {status.rank:2}): [{bar:░<30}] {status.free_memory_gb:.1f} / "
-        f"{status.total_memory_gb:.1f} GB free | usable {status.usable_memory_gb:.1f} GB"
+        f"  {name} (Rank {status.rank:2}): [{bar:░<30}] {gib_text(status.free_memory_gb)} / "
+        f"{gib_text(status.total_memory_gb)} free | usable {gib_text(status.usable_memory_gb)}"
     )
 
 
-def _pass_text(each, passes):
+def gib_text(gib):
+    """Memory in a unit that fits: 0.5 -> '512.0 MiB'."""
+    return format_bytes(round(gib * _GIB))
+
+
+def _pass_text(each, passes, worker):
     """What one of so many passes is."""
     plan = each.plan
     dim, sizes = _batches(plan)
@@ -197,7 +238,8 @@ def _pass_text(each, passes):
     if dim < 0:
         size = f"{sizes[0]} elements of each sum at a time"
     text = (
-        f"{len(sizes)} batches x {plan.devices} GPUs | {size} | {plan.memory / _GIB:.3f} GB a GPU"
+        f"{len(sizes)} batches x {plan.devices} {worker}s | {size} | {format_bytes(plan.memory)} a "
+        f"{worker}"
     )
     if passes == 1 and each.text == "at once":
         return text

@@ -11,7 +11,7 @@ from distributed_gpu._arrays import (
     to_kind,
     to_place,
 )
-from distributed_gpu._call import announced, check_manager, mpi_errors, told
+from distributed_gpu._call import check_manager, mpi_errors, told
 
 __all__ = ["TensorDistributor"]
 
@@ -84,7 +84,7 @@ class TensorDistributor:
 
     def _check(self, who, **arrays):
         """Refuses on all ranks what can be no tensor, before this one comes to the call."""
-        with mpi_errors(self.mpi.comm), told(self.mpi, who):
+        with told(self.mpi, who):
             for name, array in arrays.items():
                 as_tensor(array, who, name)
 
@@ -128,7 +128,6 @@ class TensorDistributor:
         with told(self.mpi, "gather_2d"):
             mesh = _grid("gather_2d", grid_rows, grid_cols)
             blocks = dist.Sharding(mesh, dist.P("r", "c"))
-        with announced(self.mpi, "gather_2d"):
             local = as_tensor(C_local, "gather_2d", "C_local")
             whole = dist.DistTensor(self.mpi.comm, blocks, (M, N), local.dtype, local)
         with mpi_errors(self.mpi.comm):

@@ -2,10 +2,12 @@
 #include <nanobind/stl/shared_ptr.h>
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
 #include "binders.h"
+#include "callback.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/agree.h"
 #include "cuop/dist/comm/blocks.h"
@@ -48,19 +50,29 @@ nb::object unpickle(const std::string& text) {
   return nb::module_::import_("pickle").attr("loads")(nb::bytes(text.data(), text.size()));
 }
 
+/// The rank that an exception names as the one that failed, as CommunicationError and MPIError do.
+std::optional<int> rank_of(nb::handle error) {
+  int rank = 0;
+  const bool names_one = nb::try_cast(nb::getattr(error, "rank", nb::none()), rank);
+  return names_one ? std::optional(rank) : std::nullopt;
+}
+
 /// An exception of Python on its way through C++ threads, with a short text for the other ranks.
-class PythonFailure : public std::exception {
+class PythonFailure : public dist::RankFailure {
  public:
   explicit PythonFailure(nb::python_error&& error)
       : error_(std::make_shared<nb::python_error>(std::move(error))),
-        text_(message_of(error_->type().attr("__name__")) + ": " + message_of(error_->value())) {}
+        text_(message_of(error_->type().attr("__name__")) + ": " + message_of(error_->value())),
+        rank_(rank_of(error_->value())) {}
   const char* what() const noexcept override { return text_.c_str(); }
+  std::optional<int> rank() const noexcept override { return rank_; }
   /// Makes it Python's current exception again.
   void restore() const { nb::python_error(*error_).restore(); }
 
  private:
   std::shared_ptr<nb::python_error> error_;
   std::string text_;
+  std::optional<int> rank_;
 };
 
 /// Calls `work` with the GIL, so that what it raises can travel.
@@ -242,6 +254,7 @@ void release(PythonRanks* ranks) {
 
 nb::typed<nb::list, nb::any> run_ranks(const nb::typed<nb::callable, nb::any(CommPtr)>& work,
                                        int64_t given) {
+  check_python_goes_on("run_ranks");
   const int ranks = dist::checked_ranks(given, "run_ranks");
   const std::shared_ptr<PythonRanks> shared(new PythonRanks(work, ranks), release);
   {
@@ -386,12 +399,12 @@ void bind_comm(Module& m) {
   m.def("world", &dist::world, Released(),
         "The communicator of everybody who was started together: the thread's inside run_ranks, "
         "MPI under mpirun, TCP under torchrun, one rank alone otherwise.");
-  m.def(
-      "run_ranks", &run_ranks, "work"_a, "ranks"_a,
-      "Calls work(comm) on `ranks` threads, each a rank with its own communicator (also world() "
-      "there); the list of what they returned. The first exception is raised here after it has "
-      "ended the waits of the other ranks. Ctrl-C raises KeyboardInterrupt on all ranks; one that "
-      "does not end within half a second is left to itself.");
+  m.def("run_ranks", &run_ranks, "work"_a, "ranks"_a,
+        "Calls work(comm) on `ranks` threads, each a rank with its own communicator (also world() "
+        "there); the list of what they returned. The first exception that a rank raised itself is "
+        "raised here after it has ended the waits of the other ranks. Ctrl-C raises "
+        "KeyboardInterrupt on all ranks; one that does not end within half a second is left to "
+        "itself.");
   m.def("launcher", &launcher,
         "How this process was started: launcher ('openmpi', 'hydra', 'pmix', 'srun', 'torchrun' or "
         "'none'), rank, size, local_rank, local_size.");

@@ -60,6 +60,7 @@ void bind_values(Module& m) {
   Class<TileCandidate>(m, "TileCandidate",
                        "A way in which devices might share the work, chosen or not.")
       .def_ro("strategy", &TileCandidate::strategy)
+      .def_ro("detail", &TileCandidate::detail, "Of a grid its parts of each dimension, else \"\".")
       .def_ro("tiles", &TileCandidate::tiles, "Of a device.")
       .def_ro("steps", &TileCandidate::steps, "Of a tile.")
       .def_ro("memory", &TileCandidate::memory)
@@ -70,6 +71,7 @@ void bind_values(Module& m) {
       .def_ro("op", &TilePlan::op)
       .def_ro("strategy", &TilePlan::strategy,
               "How the devices share the work: \"one\", \"dim 0\", \"grid\", \"steps\".")
+      .def_ro("detail", &TilePlan::detail, "Of a grid its parts of each dimension, else \"\".")
       .def_ro("cuts", &TilePlan::cuts, "Parts of each dimension of a device's share.")
       .def_ro("order", &TilePlan::order, "Dimensions from the outermost loop to the innermost.")
       .def_ro("steps", &TilePlan::steps, "Of a tile: parts of the range that is summed over.")
@@ -202,8 +204,8 @@ void bind_calls(Module& m) {
         options.done = boxes_of(done);
         if (!on_tile.is_none()) {
           options.on_tile = [held = shared_function(on_tile)](const Box& box) {
-            call_shared(*held, "the tiles of a call", std::vector(box.low.begin(), box.low.end()),
-                        std::vector(box.high.begin(), box.high.end()));
+            call_at_work(*held, "the tiles of a call", std::vector(box.low.begin(), box.low.end()),
+                         std::vector(box.high.begin(), box.high.end()));
           };
         }
         const std::vector<Tensor> tensors = given_list(comm, operation.text, inputs);
@@ -247,7 +249,8 @@ void bind_calls(Module& m) {
       "scan_devices",
       [](const CommunicatorPtr& comm, Limit memory_limit, double safety_margin) {
         const MemoryLimits limits{safety_margin, memory_limit};
-        check_limits(limits, "scan_devices");
+        dist::prepare_together(*comm, "scan_devices",
+                               [&] { check_limits(limits, "scan_devices"); });
         return executor::scan_devices(*comm, limits);
       },
       "comm"_a, nb::kw_only(), "memory_limit"_a = nb::none(), "safety_margin"_a = 0.2, Released(),

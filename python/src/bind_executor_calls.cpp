@@ -82,8 +82,8 @@ class PythonLog : public executor::PassLog {
     const nb::gil_scoped_acquire gil;
     nb::list figures;
     for (const double figure : tile.figures) figures.append(figure);
-    call_shared(nb::object(held_->attr("note")), "the log of a call", numbers(tile.box.low),
-                numbers(tile.box.high), figures);
+    call_at_work(nb::object(held_->attr("note")), "the log of a call", numbers(tile.box.low),
+                 numbers(tile.box.high), figures);
   }
 
  private:
@@ -178,6 +178,7 @@ void bind_sweeps(Module& m) {
 
 std::shared_ptr<executor::PassLog> pass_log(const nb::object& log) {
   if (log.is_none()) return nullptr;
+  check_python_goes_on("executor: log");
   for (const char* name : {"is_kept", "left", "open", "begin", "array", "place", "join", "note"}) {
     if (nb::hasattr(log, name)) continue;
     throw DTypeError(cat("executor: log: needed is an object with the methods of ",

@@ -26,11 +26,6 @@ using executor::TileOperation;
 using executor::TilePass;
 using executor::TilePlan;
 
-/// The devices of the ranks within limits, in the place of a machine on paper.
-struct RankDevices {
-  dist::CommunicatorPtr comm;
-  executor::TiledOptions options;
-};
 /// What tiles are planned for.
 struct PlannedFor {
   std::variant<TileMachine, RankDevices> devices;

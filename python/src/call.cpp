@@ -1,6 +1,7 @@
 #include "call.h"
 
 #include <algorithm>
+#include <limits>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -103,6 +104,9 @@ void refuse_range(const std::string& place, const Parameter& parameter, nb::hand
   if (type.least == 0 && message_of(number).starts_with("-")) {
     throw ExecutionError(cat(text, "; it must not be negative"));
   }
+  if (type.least == std::numeric_limits<int64_t>::min()) {  // what is allowed is far from that
+    throw ExecutionError(cat(text, ", which does not fit in 64 bits"));
+  }
   throw ExecutionError(cat(text, type.least == 0 ? ", out of range" : "", "; allowed are ",
                            type.least, " to ", type.most));
 }
@@ -140,8 +144,10 @@ nb::dict bind_arguments(const Signature& form, const nb::args& plain, const nb::
 
 [[noreturn]] void refuse_misfit(const Forms& forms, const Call& call, const nb::args& plain,
                                 const nb::kwargs& by_name) {
-  std::string why_not, all_forms;
-  for (const Signature* form : forms) {
+  std::string why_not;
+  std::vector<std::string> all_forms;
+  for (auto last = forms.rbegin(); last != forms.rend(); ++last) {  // which takes the most kinds
+    const Signature* form = *last;
     std::string reason;
     nb::dict bound;
     try {
@@ -153,9 +159,12 @@ nb::dict bind_arguments(const Signature& form, const nb::args& plain, const nb::
     // Of several forms, the one that lacks nothing but knows a name less is nearest.
     const bool is_nearer = reason.starts_with("got an unexpected");
     if (why_not.empty() || (is_nearer && !why_not.starts_with("got"))) why_not = reason;
-    all_forms += cat(all_forms.empty() ? "" : " or ", names_of_arguments(*form));
+    const std::string names = names_of_arguments(*form);
+    if (std::find(all_forms.begin(), all_forms.end(), names) == all_forms.end()) {
+      all_forms.insert(all_forms.begin(), names);
+    }
   }
-  call.fail(cat(call.who(), ": ", why_not, "; the arguments are ", all_forms));
+  call.fail(cat(call.who(), ": ", why_not, "; the arguments are ", join(all_forms, " or ")));
 }
 
 }  // namespace
@@ -203,7 +212,7 @@ void Call::refuse(size_t i) const {
     std::string words = needed(parameter);
     if (words == "a tensor" && nb::hasattr(given, "__array__")) {
       words += ", which cuop.asarray(array) makes of an array's own memory";
-    } else if (parameter.takes_none) {
+    } else if (parameter.takes_none && words != "None") {
       words += " or None";
     }
     throw DTypeError(cat(place, ": needed is ", words, ", given ", describe(given)));
@@ -241,7 +250,7 @@ void Call::note_collectives() noexcept { collectives_ = dist::collective_calls()
 
 void Call::tell_other_ranks() const {
   if (dist::collective_calls() != collectives_) return;  // it has, before it failed
-  refuse_together(signature_.name, has_self(signature_), arguments_);
+  refuse_together(signature_.name, signature_.collective == Collective::kAlways, arguments_);
 }
 
 void Call::look_for_lost_pages() const {

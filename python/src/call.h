@@ -5,6 +5,7 @@
 #include <string>
 #include <type_traits>
 
+#include "cuop/core/error.h"
 #include "cuop/memory/mapped_file.h"
 #include "signature.h"
 #include "words.h"
@@ -16,7 +17,7 @@ class Call {
  public:
   Call(const Signature& signature, std::span<PyObject* const> arguments) noexcept
       : signature_(signature), arguments_(arguments), outer_(current_) {
-    if (signature.is_collective) note_collectives();
+    if (signature.collective != Collective::kNever) note_collectives();
     current_ = this;
   }
   ~Call() { current_ = outer_; }
@@ -55,8 +56,13 @@ class Call {
         check_files();
         return result;
       }
+    } catch (const CommunicationError&) {
+      // Other ranks may not have been able to read a file of this one that was cut off.
+      if (signature_.collective != Collective::kNever) tell_other_ranks();
+      look_for_lost_pages();
+      throw;
     } catch (...) {
-      if (signature_.is_collective) tell_other_ranks();
+      if (signature_.collective != Collective::kNever) tell_other_ranks();
       throw;
     }
   }

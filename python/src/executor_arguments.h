@@ -71,7 +71,7 @@ inline std::function<void(int64_t, int64_t)> progress(const nb::object& function
     const Clock::time_point now = Clock::now();
     if (now < next && done < all) return;
     next = now + kPeriod;
-    call_shared(*held, "the progress of a call", done, all);
+    call_at_work(*held, "the progress of a call", done, all);
   };
 }
 
@@ -83,6 +83,12 @@ inline executor::TiledOptions tiled_options(Limit memory_limit, double safety_ma
           progress(function),
           std::make_shared<executor::TiledReport>()};
 }
+
+/// The devices of the ranks within limits, in the place of a machine on paper.
+struct RankDevices {
+  dist::CommunicatorPtr comm;
+  executor::TiledOptions options;
+};
 
 /// What a call with tiles returns: the result on rank 0, and what it did on every rank.
 using Outcome = std::pair<std::optional<Tensor>, executor::TiledReport>;

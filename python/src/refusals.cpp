@@ -7,6 +7,7 @@
 #include "cuop/core/text.h"
 #include "cuop/dist/agree.h"
 #include "cuop/dist/dist_tensor.h"
+#include "executor_arguments.h"
 
 namespace cuop::python {
 
@@ -16,11 +17,11 @@ using dist::Communicator;
 using dist::DistTensor;
 
 /// Methods of communicators and distributed tensors that begin by settling whether all ranks can go
-/// on; functions of the module all do.
-constexpr std::array kSettling = {"broadcast",  "scatter", "gather", "all_gather", "redistribute",
-                                  "gather_all", "sum",     "mean",   "prod",       "max",
-                                  "min",        "any",     "all",    "fft",        "ifft",
-                                  "rfft",       "irfft",   "fft2d",  "ifft2d"};
+/// on; functions of the modules all do.
+constexpr std::array kSettling = {
+    "broadcast", "scatter", "gather", "all_gather", "redistribute", "gather_all", "sum",  "mean",
+    "prod",      "max",     "min",    "any",        "all",          "fft",        "ifft", "rfft",
+    "irfft",     "fft2d",   "ifft2d", "var",        "std",          "__matmul__"};
 /// Those that wait for all ranks without.
 constexpr std::array kPlain = {"split", "barrier"};
 constexpr std::array kMessages = {"send", "recv", "sendrecv"};
@@ -30,7 +31,8 @@ bool contains(const Names& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// Of a communicator or a tensor in parts, or of the first one in a tuple, as *operands come in.
+/// Of a communicator, a tensor in parts or the devices of ranks, or of the first one in a tuple, as
+/// *operands come in.
 Communicator* communicator_of(nb::handle argument) {
   if (nb::isinstance<nb::tuple>(argument)) {
     for (nb::handle each : nb::borrow<nb::tuple>(argument)) {
@@ -39,7 +41,11 @@ Communicator* communicator_of(nb::handle argument) {
     return nullptr;
   }
   if (nb::isinstance<Communicator>(argument)) return nb::cast<Communicator*>(argument);
-  if (!nb::isinstance<DistTensor>(argument) || !nb::inst_ready(argument)) return nullptr;
+  if (!nb::inst_check(argument) || !nb::inst_ready(argument)) return nullptr;
+  if (nb::isinstance<RankDevices>(argument)) {
+    return nb::inst_ptr<RankDevices>(argument)->comm.get();
+  }
+  if (!nb::isinstance<DistTensor>(argument)) return nullptr;
   const auto* tensor = nb::inst_ptr<DistTensor>(argument);
   return tensor->is_defined() ? &tensor->comm() : nullptr;
 }
@@ -68,7 +74,7 @@ std::string reason() {
 
 }  // namespace
 
-void refuse_together(const std::string& function, bool is_method,
+void refuse_together(const std::string& function, bool always_waits,
                      std::span<PyObject* const> arguments) {
   Communicator* comm = nullptr;
   for (size_t i = 0; comm == nullptr && i < arguments.size(); ++i) {
@@ -82,7 +88,7 @@ void refuse_together(const std::string& function, bool is_method,
     comm->refuse_message(text);
   } else if (contains(kPlain, function)) {
     comm->refuse_call(text);
-  } else if (!is_method || contains(kSettling, function) || has_several_parts(arguments)) {
+  } else if (always_waits || contains(kSettling, function) || has_several_parts(arguments)) {
     try {
       dist::prepare_together(*comm, function, [&] { throw ExecutionError(text); });
     } catch (const Error&) {  // that one, or a failure of other ranks; the call has its own error

@@ -1,6 +1,8 @@
 #include "signature.h"
 
+#include <algorithm>
 #include <map>
+#include <string_view>
 #include <utility>
 
 #include "casters.h"
@@ -14,10 +16,17 @@ using Kind = Parameter::Kind;
 using Rest = ParameterType::Rest;
 using What = Annotation::What;
 
-/// Whether the calls of a module's or class's functions wait for other ranks.
-bool is_collective(nb::handle scope) {
+/// Of the functions of a module or class, which take such arguments.
+Collective collective_of(nb::handle scope, bool is_method,
+                         std::span<const ParameterType* const> types) {
   const char* home = PyType_Check(scope.ptr()) != 0 ? "__module__" : "__name__";
-  return message_of(scope.attr(home)).ends_with("._dist");
+  const std::string module = message_of(scope.attr(home));
+  const bool is_of_ranks = module.ends_with("._dist") || module.ends_with("._executor");
+  if (is_of_ranks && !is_method) return Collective::kAlways;
+  const bool takes_parts = std::any_of(types.begin(), types.end(), [](const ParameterType* type) {
+    return std::string_view(type->stub).ends_with("DistTensor");
+  });
+  return is_of_ranks || takes_parts ? Collective::kByName : Collective::kNever;
 }
 
 /// Of functions that have another form to come, while the module is made.
@@ -37,7 +46,7 @@ Kind kind_of(Rest rest, bool is_by_name) {
 const Signature* make_signature(nb::handle scope, std::string name, bool is_method,
                                 std::span<const ParameterType* const> types,
                                 std::span<const Annotation> annotations) {
-  auto* made = new Signature{std::move(name), "", is_collective(scope), {}};
+  auto* made = new Signature{std::move(name), "", collective_of(scope, is_method, types), {}};
   if (PyType_Check(scope.ptr()) != 0) made->owner = nb::cast<std::string>(scope.attr("__name__"));
   bool is_by_name = false;
   auto annotation = annotations.begin();

@@ -45,11 +45,18 @@ struct Parameter {
   const ParameterType* type = nullptr;
 };
 
+/// Whether the calls of a function wait for other ranks.
+enum class Collective {
+  kNever,
+  kByName,  ///< those that refusals.cpp names, and those of several tensors in parts
+  kAlways,  ///< where a communicator is among the arguments
+};
+
 /// A bound function, method (whose first parameter is `self`) or accessor of a property.
 struct Signature {
-  std::string name;    ///< Python's; of a property with its class: "Generator.counter"
-  std::string owner;   ///< the class of a method or property
-  bool is_collective;  ///< of cuop.dist: its calls wait for other ranks
+  std::string name;   ///< Python's; of a property with its class: "Generator.counter"
+  std::string owner;  ///< the class of a method or property
+  Collective collective;
   std::vector<Parameter> parameters;
 };
 

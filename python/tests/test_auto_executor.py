@@ -172,6 +172,9 @@ def test_transforms(ranks):
     check(ranks, 6, "irfft", np.fft.irfft(x, axis=0), x, rtol=1e-12, dim=0)
     images = noise(2, 9, 12, 10, dtype="c16")
     check(ranks, 10, "fft2d", np.fft.fft2(images), images, rtol=1e-12)
+    for s, dim in (((7, 12), (2, 0)), ((4, 9), (0, -1)), (None, (2, 0))):
+        expected = np.fft.fft2(images, s, dim)
+        check(ranks, 12, "fft2d", expected, images, rtol=1e-12, s=s, dim=dim)
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3])
@@ -374,7 +377,7 @@ def test_a_call_tells_what_it_does(capsys):
     ("call", "text"),
     [
         (lambda e: e.matmul(np.ones((2, 3)), np.ones((2, 3))), "(2, 3) and (2, 3) do not fit"),
-        (lambda e: e.matmul(np.ones((2, 3)), None), "b was not given on rank 0"),
+        (lambda e: e.matmul(np.ones((2, 3)), None), "matmul: b was not given; the inputs are a, b"),
         (lambda e: e.matmul(np.ones((2, 3)), np.array(["a"])), "cannot become a tensor"),
         (lambda e: e.batch_matmul(np.ones((2, 3)), np.ones((3, 3))), "one of them with a batch"),
         (lambda e: e.fft(np.ones((2, 3)), n=0), "must be 1 or more"),
@@ -390,6 +393,20 @@ def test_a_call_tells_what_it_does(capsys):
         (lambda e: e.plan_info("divide", (3, 3)), "'divide' is no operation"),
         (lambda e: e.plan_info("einsum", (3, 3)), "must be the equation"),
         (lambda e: AutoExecutor(max_per_gpu_gb=0), "max_per_gpu_gb is 0"),
+        (lambda e: AutoExecutor(max_per_gpu_gb=1e300), "max_per_gpu_gb is 1e+300; needed are GiB"),
+        (
+            lambda e: e.planner.plan_operation("matmul", [(1,)]),
+            "b was not given; the inputs are a, b",
+        ),
+        (
+            lambda e: e.planner.plan_matmul("x", 1, 1),
+            "plan_matmul: M: needed is an integer, given 'x'",
+        ),
+        (
+            lambda e: e.planner.plan_matmul(1, 2**70, 1),
+            "K is 1180591620717411303424; it must be from 0",
+        ),
+        (lambda e: e.plan_info("fft", (8, "x")), "given tuple with 'x'"),
         (lambda e: AutoExecutor(max_per_gpu_gb="x"), "max_per_gpu_gb: needed is a number"),
         (lambda e: AutoExecutor(3), "an MPIManager"),
         (lambda e: auto_compute("nothing"), "'nothing' is no operation"),

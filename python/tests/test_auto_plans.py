@@ -24,13 +24,12 @@ def test_status(capsys):
         assert 0 < status.usable_memory_gb < status.free_memory_gb <= status.total_memory_gb
     status = statuses[0]
     assert planner.get_usable_memory() == [each.usable_memory_gb for each in statuses]
-    planner.invalidate_mem_cache()
     planner.SAFETY_MARGIN = 0.5
     assert planner.get_usable_memory()[0] < 0.8 * status.usable_memory_gb
     limited = ResourcePlanner(MPIManager(), max_per_gpu_gb=0.25)
     assert limited.get_usable_memory() == [0.25] * DEVICES
     limited.print_gpu_status()
-    line = rf"{'GPU 0' if ON_GPU else 'host'} \(Rank  0\): \[[█░]{{30}}\] .* usable 0\.2 GB"
+    line = rf"{'GPU 0' if ON_GPU else 'host'} \(Rank  0\): \[[█░]{{30}}\] .* usable 256\.0 MiB"
     assert re.search(line, capsys.readouterr().out)
 
 
@@ -66,7 +65,14 @@ def test_plans(capsys):
     executor_ = AutoExecutor(verbose=False)
     info = executor_.plan_info("einsum", "ij,jk->ik", (50, 60), (60, 70), dtype="float64")
     assert info.total_data_memory_gb == pytest.approx(8 * (3000 + 4200 + 3500) / 2**30)
+    small = AutoExecutor(verbose=False, max_per_gpu_gb=64 * KIB)
+    small.plan_info("matmul", (300, 400), (400, 500))
     text = capsys.readouterr().out
+    worker, place = ("GPU", "GPU") if ON_GPU else ("rank", "host")
+    usable = "64.0 KiB" if DEVICES == 1 else r"\d.*"
+    assert re.search(rf"usable {place} memory: {usable} \(least of a {worker} 64.0 KiB\)", text)
+    assert re.search(rf"batches x \d+ {worker}s \| .* \| [\d.]+ KiB a {worker}", text)
+    assert ("GPU" in text) == ON_GPU
     assert "[AutoExecutor] ━━━ plan ━━━" in text
     assert "predicted" in text
 

@@ -14,6 +14,8 @@ import pytest
 
 import cuop
 from cuop import dist
+from distributed_gpu import MPIError, MPIManager
+from distributed_gpu.algorithms.matrix_ops import distributed_matmul
 
 
 @pytest.fixture(params=[1, 2, 3, 5])
@@ -30,6 +32,24 @@ def test_an_exception_says_on_which_rank_it_was_raised():
     with pytest.raises(ValueError, match="boom") as caught:
         dist.run_ranks(work, 3)
     assert caught.value.__notes__ == ["raised on rank 1 of 3"]
+
+
+@pytest.mark.parametrize("call", [dist.matmul_from_root, distributed_matmul])
+def test_what_is_raised_is_not_what_other_ranks_heard_of_it(call):
+    def work(comm):
+        a = [[1.0, 2.0]] if comm.rank == 0 else None
+        try:
+            if call is distributed_matmul:
+                call(a, a, MPIManager(comm), None)
+            else:
+                call(comm, a, a)
+        finally:
+            if comm.rank == 0:
+                time.sleep(0.1)  # the others raise before
+
+    with pytest.raises((cuop.ShapeError, MPIError)) as caught:
+        dist.run_ranks(work, 3)
+    assert caught.value.__notes__ == ["raised on rank 0 of 3"]
 
 
 def test_results_come_in_rank_order(ranks):

@@ -1,10 +1,11 @@
 """What ranks hear of one that ends, is stopped or is given a wrong argument."""
 
+import numpy as np
 import pytest
 from test_comm import MPIRUN, needs_mpi, run_program, torchrun_like
 
 import cuop
-from cuop import dist
+from cuop import dist, executor
 
 LAUNCHERS = [pytest.param("mpirun", marks=needs_mpi), "torchrun"]
 
@@ -93,7 +94,82 @@ def test_a_rank_that_is_stopped_in_a_split_is_named(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+def on_root(comm, *shape):
+    return np.ones(shape) if comm.rank == 0 else None
+
+
+def in_rows(comm):
+    return dist.DistTensor.from_parts(comm, np.ones((1, comm.size)))
+
+
+def in_columns(comm):
+    return dist.Sharding(dist.Mesh.line(comm.size), dist.P(None, "r"))
+
+
+def over_devices(comm, plan, *arguments, **options):
+    return plan(*arguments, machine=executor.RankDevices.of(comm), **options)
+
+
+OF_EXECUTOR = {
+    "inputs of tiles": lambda comm, bad: executor.run(
+        comm, executor.add(), "ab" if bad else [on_root(comm, 3)] * 2
+    ),
+    "an operation": lambda comm, bad: executor.run(
+        comm, 5 if bad else executor.sum(), [on_root(comm, 3)]
+    ),
+    "a log": lambda comm, bad: executor.fft_line(comm, on_root(comm, 3), log=5 if bad else None),
+    "a kind": lambda comm, bad: executor.fft_line(
+        comm, on_root(comm, 3), kind="wave" if bad else "fft"
+    ),
+    "a norm": lambda comm, bad: executor.fft2d_grid(
+        comm, on_root(comm, 3, 3), "big" if bad else "ortho"
+    ),
+    "a boundary": lambda comm, bad: executor.stencil_2d(
+        comm, on_root(comm, 4, 4), on_root(comm, 3, 3), "open" if bad else "zero"
+    ),
+    "a tolerance": lambda comm, bad: executor.jacobi_2d(
+        comm, on_root(comm, 4, 4), on_root(comm, 4, 4), tol="x" if bad else 0.0
+    ),
+    "a margin": lambda comm, bad: executor.scan_devices(comm, safety_margin="x" if bad else 0.2),
+    "a margin above all": lambda comm, bad: executor.scan_devices(
+        comm, safety_margin=2.0 if bad else 0.2
+    ),
+    "a planned dtype": lambda comm, bad: executor.plan(
+        comm, executor.sum(), [(3,)], ["float33" if bad else "float32"]
+    ),
+    "a dtype for the ranks' devices": lambda comm, bad: over_devices(
+        comm, executor.plan_call, executor.sum(), [(3,)], ["float33" if bad else "float32"]
+    ),
+    "a shape for the ranks' devices": lambda comm, bad: over_devices(
+        comm, executor.plan_fft_line, ("x",) if bad else (3,), "float32"
+    ),
+    "a margin of the ranks' devices": lambda comm, bad: executor.plan_call(
+        executor.sum(),
+        [(3,)],
+        ["float32"],
+        executor.RankDevices.of(comm, safety_margin="x" if bad else 0.2),
+    ),
+    "a limit of the ranks' devices": lambda comm, bad: executor.plan_call(
+        executor.sum(),
+        [(3,)],
+        ["float32"],
+        executor.RankDevices.of(comm, memory_limit=-1 if bad else 10**6),
+    ),
+}
+OF_METHODS = {
+    "an axis of a sum": lambda comm, bad: in_rows(comm).sum("x" if bad else 0),
+    "an axis of a variance": lambda comm, bad: in_rows(comm).var("x" if bad else 0),
+    "a divisor": lambda comm, bad: in_rows(comm).std(0, ddof="x" if bad else 0),
+    "a factor": lambda comm, bad: in_rows(comm) @ (5 if bad else in_rows(comm)),
+    "an operand beside two": lambda comm, bad: cuop.where(
+        in_rows(comm) > 0,
+        in_rows(comm),
+        "x" if bad else in_rows(comm).redistribute(in_columns(comm)),
+    ),
+}
 WRONG_ON_RANK_1 = {
+    **OF_EXECUTOR,
+    **OF_METHODS,
     "the kind of an argument": lambda comm, bad: comm.split("red" if bad else 0),
     "a root": lambda comm, bad: comm.broadcast(1, root=9 if bad else 0),
     "a missing argument": lambda comm, bad: dist.all_reduce(comm, *([] if bad else [[1.0]])),

@@ -13,6 +13,7 @@ import cuop
 from cuop import dist
 from distributed_gpu import MPIError, MPIManager, TensorDistributor, _arrays
 from distributed_gpu.algorithms import convolution, fft, matrix_ops, reduction
+from distributed_gpu.algorithms.einsum import distributed_einsum
 from distributed_gpu.cost_model import SplitStrategy, compute_2d_grid
 
 RANKS = [1, 2, 3, 4, 7]
@@ -115,6 +116,22 @@ def test_transpose(ranks, shape, data):
     dim0, dim1 = data.draw(dims), data.draw(dims)
     result = rooted(ranks, matrix_ops.distributed_transpose, x, dim0=dim0, dim1=dim1)
     np.testing.assert_array_equal(result, np.swapaxes(x, dim0, dim1))
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+@pytest.mark.parametrize("n", [4, 600])
+def test_results_share_no_memory_with_an_input(ranks, n):
+    """Whatever the plan: small ones leave all to rank 0."""
+    x = noise(1, n, n + 1)
+
+    def flipped(x, mpi, distributor):
+        return distributed_einsum("ij->ji", x, mpi=mpi, distributor=distributor)
+
+    for function in (matrix_ops.distributed_transpose, flipped):
+        for array in (x, cuop.asarray(x)):
+            result = rooted(ranks, function, array)
+            assert not np.shares_memory(np.asarray(result), x)
+            np.testing.assert_array_equal(result, x.T)
 
 
 @SETTINGS

@@ -218,11 +218,29 @@ def test_ranks_measure_their_figures_together():
         ({"num_nodes": 2, "gpu_tflops": "fast"}, "gpu_tflops: needed is a number"),
         ({"num_nodes": 2, "intra_node_bandwidth": float("nan")}, "intra_node_bandwidth is nan"),
         ({"num_nodes": 2, "nodes_per_host": 0}, "nodes_per_host is 0"),
+        (
+            {"num_nodes": 2, "gpu_memory_gb": 1e300},
+            "gpu_memory_gb is 1e+300; it must be from 1e-12",
+        ),
+        ({"num_nodes": 2, "memory_bandwidth": 1e-320}, "memory_bandwidth is 9.99989e-321; it must"),
     ],
 )
 def test_figures_that_no_cluster_has(figures, text):
     with pytest.raises(cuop.errors.Error, match=re.escape(text)):
         ClusterConfig(**figures)
+
+
+@pytest.mark.parametrize("figure", [1e-12, 1e9])
+@pytest.mark.parametrize(
+    "name", ["gpu_memory_gb", "gpu_tflops", "intra_node_bandwidth", "memory_bandwidth"]
+)
+def test_costs_of_any_figures_are_numbers(name, figure):
+    model = CostModel(cluster(**{name: figure}))
+    for size in (1, 2**20):
+        cost = model.find_optimal_strategy(size, size, size).cost
+        assert np.isfinite([cost.total_time_ms, cost.compute_time_ms, cost.comm_time_ms]).all()
+        assert np.isfinite([cost.speedup, cost.efficiency, cost.floor_ms]).all()
+        assert cost.feasible or (name, figure) == ("gpu_memory_gb", 1e-12) or size > 1
 
 
 def test_costs_are_those_of_the_planner():
@@ -430,6 +448,14 @@ def test_the_host_as_a_device(capsys):
         (lambda: GPUManager("cuda:0"), "gpu_id: needed is an integer"),
         (lambda: GPUManager(-1).can_fit((3,), safety_margin=1), "safety_margin is 1"),
         (lambda: GPUManager(-1).can_fit((-3,)), "size is -3"),
+        (
+            lambda: GPUManager(-1).can_fit((3,), safety_margin="x"),
+            "safety_margin: needed is a number",
+        ),
+        (
+            lambda: GPUManager(-1).can_fit((2**40,) * 30),
+            "the number of elements is a number of 1201",
+        ),
     ],
 )
 def test_devices_that_are_not_there(call, text):

@@ -82,6 +82,17 @@ def test_bad_inputs(tmp_path):
     assert npy.open_npy(tmp_path / "w.npy").sum() == 100
 
 
+def test_what_lies_behind_the_data_is_not_read(tmp_path):
+    """As NumPy has it, which writes several arrays into one file."""
+    path = tmp_path / "two.npy"
+    with open(path, "wb") as file:
+        np.save(file, np.arange(6.0).reshape(2, 3))
+        np.save(file, np.ones(100))
+        file.write(b"x" * 100)
+    for array in (npy.open_npy(path), np.asarray(npy.load(path))):
+        np.testing.assert_array_equal(array, np.arange(6.0).reshape(2, 3))
+
+
 def header(text, version=(1, 0), length=None, data=bytes(64)):
     """A file whose header has this text."""
     content = text if isinstance(text, bytes) else text.encode("latin-1")

@@ -76,8 +76,9 @@ def _tell_others_of_uncaught_exceptions(comm):
 def run_ranks(work, ranks):
     """Calls work(comm) on `ranks` threads, each a rank with its own communicator; the results.
 
-    The first exception is raised here, with a note that names its rank, after it has ended the
-    waits of the other ranks. `world()` returns the thread's communicator inside.
+    The first exception that a rank raised itself, not what others heard of it, is raised here, with
+    a note that names its rank, after it has ended the waits of the other ranks. `world()` returns the
+    thread's communicator inside.
     """
     check_callable(work, "run_ranks", "work")
     is_strict = _dist.is_strict()

@@ -60,7 +60,8 @@ def distributed_matmul_mixed_precision(A, B, mpi, distributor, comm_dtype="float
     alone nothing travels and nothing is rounded.
     """
     who = "distributed_matmul_mixed_precision"
-    with _wire(mpi, who):
+    check_manager(mpi, who)
+    with told(mpi, who):
         wire = narrow_wire(comm_dtype, who)
     return from_root(dist.matmul_from_root, mpi, {"A": A, "B": B}, wire=wire)
 
@@ -74,14 +75,11 @@ def distributed_matmul_sparse_aware(A, B, mpi, distributor, sparsity_threshold=N
     its blocks, and where so many are zero that a sparse product is predicted to be faster, and the
     other block is finite, makes one.
     """
-    with _wire(mpi, "distributed_matmul_sparse_aware"):
+    who = "distributed_matmul_sparse_aware"
+    check_manager(mpi, who)
+    with told(mpi, who):
         wire = dist.Wire.sparse(sparsity_threshold)
     return from_root(dist.matmul_from_root, mpi, {"A": A, "B": B}, wire=wire, product="auto")
-
-
-def _wire(mpi, who):
-    check_manager(mpi, who)
-    return told(mpi, who)
 
 
 def distributed_batch_matmul(A, B, mpi, distributor):
