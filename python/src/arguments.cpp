@@ -9,13 +9,18 @@ namespace cuop::python {
 
 namespace {
 
+/// What f(2, 3) in place of f((2, 3)) is told.
+constexpr const char* kSizesInTuple = "; the sizes of a shape are given as one tuple";
+
 std::vector<int64_t> integers(const char* who, nb::handle object) {
   const auto integer = [&](nb::handle item) {
     nb::object index = nb::steal(PyNumber_Index(item.ptr()));
     if (!index.is_valid()) {
+      if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) nb::raise_python_error();
       PyErr_Clear();
-      throw DTypeError(
-          cat(who, ": an integer or a sequence of integers is needed, given ", class_name(object)));
+      const std::string entry = item.is(object) ? "" : cat(" with ", describe(item));
+      throw DTypeError(cat(who, ": an integer or a sequence of integers is needed, given ",
+                           class_name(object), entry));
     }
     const long long value = PyLong_AsLongLong(index.ptr());
     if (value == -1 && PyErr_Occurred() != nullptr) {
@@ -93,6 +98,10 @@ std::complex<double> complex_value(const char* who, nb::handle object) {
 DType convert_argument(nb::handle object, TypeTag<DType>) {
   if (nb::isinstance<PyDType>(object)) return nb::cast<PyDType>(object).value;
   if (nb::isinstance<nb::str>(object)) return parse_dtype(text_of(object));
+  if (PyLong_Check(object.ptr()) != 0) {
+    throw DTypeError(cat("dtype: ", describe(object),
+                         " is an integer, needed is a dtype or its name", kSizesInTuple));
+  }
   if (object.is(nb::handle(reinterpret_cast<PyObject*>(&PyFloat_Type)))) return DType::kFloat32;
   if (object.is(nb::handle(reinterpret_cast<PyObject*>(&PyLong_Type)))) return DType::kInt64;
   if (object.is(nb::handle(reinterpret_cast<PyObject*>(&PyBool_Type)))) return DType::kBool;
@@ -106,6 +115,10 @@ DType convert_argument(nb::handle object, TypeTag<DType>) {
 
 Device convert_argument(nb::handle object, TypeTag<Device>) {
   if (nb::isinstance<PyDevice>(object)) return nb::cast<PyDevice>(object).value;
+  if (PyLong_Check(object.ptr()) != 0) {
+    throw DeviceError(cat("device: ", describe(object),
+                          " is an integer, needed is 'cpu', 'cuda' or 'cuda:N'", kSizesInTuple));
+  }
   return parse_device(message_of(object));
 }
 
@@ -149,9 +162,34 @@ Scalar number_of(const char* who, nb::handle object) {
 
 Scalar convert_argument(nb::handle object, TypeTag<Scalar>) { return number_of("number", object); }
 
+TypedScalar convert_argument(nb::handle object, TypeTag<TypedScalar>) {
+  TypedScalar number{number_of("number", object)};
+  const nb::object dtype = nb::getattr(object, "dtype", nb::none());
+  if (dtype.is_none()) return number;
+  try {
+    number.dtype = convert_argument(dtype, TypeTag<DType>{});
+  } catch (const DTypeError&) {  // longdouble and the like count as Python's
+  }
+  return number;
+}
+
 void check_count(int64_t count, DType dtype, const char* place) {
   const int64_t bytes = std::max(itemsize(dtype), itemsize(DType::kFloat64));  // computed in
   checked_multiply(std::max(count, int64_t{0}), bytes, place);
+}
+
+bool has_numpy_elements(nb::handle object) {
+  return nb::hasattr(object, "__array__") || nb::hasattr(object, "__array_interface__") ||
+         nb::hasattr(object, "__array_struct__");
+}
+
+nb::handle plain_bool(nb::handle object) noexcept {
+  if (PyBool_Check(object.ptr()) != 0 || PyLong_Check(object.ptr()) != 0) return object;
+  const std::string name = class_name(object);
+  if (name != "bool" && name != "bool_") return object;
+  if (message_of(nb::getattr(object.type(), "__module__", nb::none())) != "numpy") return object;
+  const int is_true = PyObject_IsTrue(object.ptr());
+  return is_true < 0 ? object : nb::handle(is_true != 0 ? Py_True : Py_False);
 }
 
 bool is_python_number(nb::handle object) {

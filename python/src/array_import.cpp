@@ -98,7 +98,7 @@ Tensor import_numpy(nb::handle array) {
   throw DTypeError(cat("tensor: NumPy dtype ", message_of(dtype), " has no cuop dtype"));
 }
 
-/// What an object's __array__ returns, which need not be an array.
+/// Of an object with __array__, which need not return an array, or with another way to NumPy.
 nb::object numpy_array_of(nb::handle object) {
   try {
     return numpy("asarray")(object);
@@ -123,7 +123,7 @@ Tensor import_any(nb::handle object, std::optional<DType> dtype) {
   if (nb::hasattr(object, "__dlpack__")) return import_dlpack(object);
   if (nb::hasattr(object, "__cuda_array_interface__")) return import_cuda_array(object);
   if (auto tensor = import_buffer(object)) return *tensor;
-  if (nb::hasattr(object, "__array__")) return import_numpy(numpy_array_of(object));
+  if (has_numpy_elements(object)) return import_numpy(numpy_array_of(object));
   return import_numbers(object, dtype);
 }
 

@@ -7,16 +7,37 @@ namespace cuop::python {
 
 namespace {
 
-Tensor arange_from(const Operand& start, const std::optional<Arg<Scalar>>& stop, const Scalar& step,
-                   const std::optional<Arg<DType>>& dtype, const OptionalDevice& device) {
-  const Scalar* number = start.number();
-  if (number == nullptr) throw DTypeError("arange: start must be a number");
-  const Scalar first = stop ? *number : Scalar(0);
-  const Scalar last = stop ? **stop : *number;
-  const bool is_real = first.is_floating() || last.is_floating() || step.is_floating();
-  const bool is_large = first.is_large() || last.is_large();
-  const DType natural = is_real ? DType::kFloat32 : is_large ? DType::kUInt64 : DType::kInt64;
-  return arange(first, last, step, value_or(dtype, natural), device_or_current(device));
+/// Of the floats among the numbers those with a dtype decide, else float32; integers are counted
+/// in 64 bits, whatever their dtype, as by NumPy.
+DType arange_dtype(std::initializer_list<const TypedScalar*> numbers) {
+  std::optional<DType> own;
+  bool is_real = false, is_large = false;
+  for (const TypedScalar* number : numbers) {
+    const auto& [value, dtype] = *number;
+    is_real = is_real || value.is_floating();
+    is_large = is_large || value.is_large();
+    if (dtype && is_floating(*dtype)) own = own ? promote(*own, *dtype) : *dtype;
+  }
+  if (own) return *own;
+  return is_real ? DType::kFloat32 : is_large ? DType::kUInt64 : DType::kInt64;
+}
+
+Tensor arange_from(const TypedScalar& start, const std::optional<Arg<TypedScalar>>& stop,
+                   const TypedScalar& step, const std::optional<Arg<DType>>& dtype,
+                   const OptionalDevice& device) {
+  const TypedScalar first = stop ? start : TypedScalar{0};
+  const TypedScalar last = stop ? **stop : start;
+  const DType natural = arange_dtype({&first, &last, &step});
+  return arange(first.value, last.value, step.value, value_or(dtype, natural),
+                device_or_current(device));
+}
+
+/// What Python's numbers, which have no dtype, become where a tensor is made of them.
+DType natural_dtype(const TypedScalar& number) {
+  const auto& [value, dtype] = number;
+  if (dtype) return *dtype;
+  return value.promote_with(value.is_floating() || value.is_complex() ? DType::kFloat32
+                                                                      : value.natural_dtype());
 }
 
 /// empty_like and its kin: `make(shape, dtype, device)` with what is not given taken from x.
@@ -28,6 +49,16 @@ void bind_like(Module& m, const char* name, Make make, const Extra&... extra) {
         return make(x->shape(), value_or(dtype, x->dtype()), value_or(device, x->device()));
       },
       "x"_a, "dtype"_a = nb::none(), "device"_a = nb::none(), extra...);
+}
+
+/// Zeros of a dtype after which the operator classes are named.
+void define_zeros_of(Module& m, const char* name, DType dtype, const char* doc) {
+  m.def(
+      name,
+      [dtype](Arg<Shape> shape, OptionalDevice device) {
+        return zeros(shape, dtype, device_or_current(device));
+      },
+      "shape"_a, "device"_a = nb::none(), Released(), doc);
 }
 
 /// empty and its kin: `make(shape, dtype, device)`.
@@ -105,15 +136,18 @@ void bind_create(Module& m) {
   bind_of_shape(m, "ones", &ones, Released(), "Tensor of ones.");
   m.def(
       "full",
-      [](Arg<Shape> shape, Arg<Scalar> value, std::optional<Arg<DType>> dtype,
+      [](Arg<Shape> shape, Arg<TypedScalar> value, std::optional<Arg<DType>> dtype,
          OptionalDevice device) {
-        const DType natural = value->promote_with(
-            value->is_floating() || value->is_complex() ? DType::kFloat32 : value->natural_dtype());
-        return full(shape, value, value_or(dtype, natural), device_or_current(device));
+        return full(shape, value->value, value_or(dtype, natural_dtype(value)),
+                    device_or_current(device));
       },
       "shape"_a, "fill_value"_a, "dtype"_a = nb::none(), "device"_a = nb::none(), Released(),
-      "Tensor with every element equal to `fill_value`. Raises OverflowError when the dtype cannot "
-      "hold it.");
+      "Tensor with every element equal to `fill_value`. Python floats give float32, complex "
+      "numbers "
+      "complex64 and ints int64, other numbers their own dtype. Raises OverflowError when `dtype` "
+      "cannot hold it.");
+  define_zeros_of(m, "TensorFloat", DType::kFloat32, "A float32 tensor of zeros.");
+  define_zeros_of(m, "TensorDouble", DType::kFloat64, "A float64 tensor of zeros.");
   m.def(
       "eye",
       [](int64_t n, Arg<DType> dtype, std::optional<int64_t> columns, int64_t k,
@@ -124,13 +158,14 @@ void bind_create(Module& m) {
       "device"_a = nb::none(), "n×m matrix with ones on the k-th diagonal.");
   m.def(
       "arange",
-      [](Arg<Operand> start, std::optional<Arg<Scalar>> stop, Arg<Scalar> step,
+      [](Arg<TypedScalar> start, std::optional<Arg<TypedScalar>> stop, Arg<TypedScalar> step,
          std::optional<Arg<DType>> dtype,
-         OptionalDevice device) { return arange_from(*start, stop, step, dtype, device); },
+         OptionalDevice device) { return arange_from(start, stop, step, dtype, device); },
       "start"_a, "stop"_a = nb::none(), "step"_a = 1, nb::kw_only(), "dtype"_a = nb::none(),
       "device"_a = nb::none(),
-      "start, start+step, ... short of stop; `arange(n)` counts from 0. Raises OverflowError when "
-      "the dtype cannot hold them.");
+      "start, start+step, ... short of stop; `arange(n)` counts from 0. Integers give int64, or "
+      "uint64 when one needs it, Python floats float32, other floats their own dtype. Raises "
+      "OverflowError when the dtype cannot hold them.");
   m.def(
       "linspace",
       [](double start, double stop, int64_t num, Arg<DType> dtype, bool endpoint,

@@ -40,10 +40,17 @@ void bind_device(Module& m) {
                           [&] { return backend::device_count(parse_device(type).type); });
       },
       "type"_a, "How many devices of the type ('cpu' or 'cuda') this process can use.");
-  m.def("current_device", [] { return PyDevice{backend::current_device()}; });
+  m.def(
+      "current_device", [] { return PyDevice{backend::current_device()}; },
+      "The device on which this thread makes new tensors. Raises DeviceError when CUOP_DEVICE "
+      "names "
+      "one that cannot be used.");
   m.def(
       "set_current_device", [](Arg<Device> device) { backend::set_current_device(device); },
-      "device"_a);
+      "device"_a,
+      "Chooses the device on which this thread makes new tensors. Raises DeviceError when it is "
+      "not "
+      "there.");
   m.def(
       "synchronize",
       [](Arg<Device> device) {
@@ -51,7 +58,8 @@ void bind_device(Module& m) {
         backend::runtime(device).synchronize();
         release_borrowed();
       },
-      "device"_a, Released());
+      "device"_a, Released(),
+      "Waits until all work of the device is done. Raises what that work failed with.");
   m.def(
       "memory_info",
       [](Arg<Device> device) {
@@ -61,7 +69,8 @@ void bind_device(Module& m) {
       "device"_a, "(free, total) bytes of the device.");
   m.def(
       "device_description",
-      [](Arg<Device> device) { return backend::runtime(device).description(); }, "device"_a);
+      [](Arg<Device> device) { return backend::runtime(device).description(); }, "device"_a,
+      "The device in words, as its name and its memory. Raises DeviceError when it is not there.");
   m.def(
       "release_cached", [](Arg<Device> device) { return empty_cache(device); }, "device"_a,
       Released(), "Returns idle cached memory to the system; returns the bytes.");

@@ -23,7 +23,7 @@ const DistTensor* parts_of(nb::handle object) {
 
 /// A tensor of no dimension, the same on every rank of `beside`.
 DistTensor on_all_ranks(nb::handle object, const DistTensor& beside) {
-  const bool is_array = nb::isinstance<Tensor>(object) || nb::hasattr(object, "__array__") ||
+  const bool is_array = nb::isinstance<Tensor>(object) || has_numpy_elements(object) ||
                         nb::hasattr(object, "__dlpack__");
   Tensor tensor;
   if (is_array) tensor = named_argument<Unplaced>(object, "other").tensor;
@@ -69,18 +69,18 @@ nb::object in_place(int code, nb::handle self, nb::handle other) {
   return nb::borrow(self);
 }
 
-nb::object matrix_product(int, nb::handle self, nb::handle other) {
-  if (!is_dist_operand(other)) return nb::borrow(Py_NotImplemented);
-  const std::array<nb::handle, 2> both{self, other};
+nb::object matrix_product(int, nb::handle first, nb::handle second) {
+  if (!is_dist_operand(first) || !is_dist_operand(second)) return nb::borrow(Py_NotImplemented);
+  const std::array<nb::handle, 2> both{first, second};
   const PartsOperands operands(both);
+  const DistTensor* left = operands.list()[0]->tensor();
   const DistTensor* right = operands.list()[1]->tensor();
-  if (right == nullptr) {
+  if (left == nullptr || right == nullptr) {
     throw ShapeError("matmul: a number was given; needed is a DistTensor of 2 or more dimensions");
   }
   return nb::cast(without_gil([&] {
-    const DistTensor& left = operands.tensor(0);
-    const bool is_batch = std::max(left.ndim(), right->ndim()) > 2;
-    return is_batch ? dist::batch_matmul(left, *right) : dist::matmul(left, *right);
+    const bool is_batch = std::max(left->ndim(), right->ndim()) > 2;
+    return is_batch ? dist::batch_matmul(*left, *right) : dist::matmul(*left, *right);
   }));
 }
 
@@ -168,6 +168,9 @@ void bind_dist_arithmetic(Module& m) {
   }
   define_operators(type, kStub, compute_dist, in_place);
   define_operator(type, "matmul", kStub, 0, matrix_product);
+  define_operator(type, "rmatmul", kStub, 0, [](int, nb::handle self, nb::handle other) {
+    return matrix_product(0, other, self);
+  });
   // NumPy leaves `array + x` to x, and its own functions refuse x instead of gathering it.
   nb::setattr(type, "__array_ufunc__", nb::none());
 }

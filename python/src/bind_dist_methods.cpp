@@ -13,6 +13,25 @@
 #include "exchange.h"
 #include "index_arguments.h"
 #include "parts_operands.h"
+#include "shared_methods.h"
+
+namespace cuop::python {
+
+/// An argument that NumPy's functions pass and that has no meaning here.
+struct OnlyNone {};
+
+}  // namespace cuop::python
+
+namespace nanobind::detail {
+
+template <>
+struct type_caster<cuop::python::OnlyNone> {
+  NB_TYPE_CASTER(cuop::python::OnlyNone, const_name("None"))
+
+  bool from_python(handle source, auto, cleanup_list*) noexcept { return source.is_none(); }
+};
+
+}  // namespace nanobind::detail
 
 namespace cuop::python {
 
@@ -50,53 +69,81 @@ void set_dist_item(nb::handle self, nb::handle key, nb::handle value) {
 }
 
 void bind_indexing(Class<DistTensor> type) {
-  type.def("__getitem__", &get_dist_item, "key"_a.none(),
-           "Integers, slices, None and ... as of tensors. Rows stay where they are: slices leave "
-           "uneven blocks, and an integer of a split dimension leaves the result on the ranks that "
-           "have it. Only a negative step through rows of several ranks moves them, and is "
-           "collective. A DistTensor of bool and of this shape picks elements, in row-major order, "
-           "as one dimension in uneven blocks (collective). Raises IndexError; ExecutionError for "
-           "masks and index arrays of one rank.")
+  type.def(
+          "__getitem__", &get_dist_item, "key"_a.none(),
+          "Integers, slices, None and ... as of tensors. Rows stay where they are: slices leave "
+          "uneven blocks, and an integer of a split dimension leaves the result on the ranks that "
+          "have it. Only a negative step through rows of several ranks moves them, and is "
+          "collective. A DistTensor of bool, a mask of the first dimensions or of all, picks what "
+          "is at them, in row-major order, as one dimension in uneven blocks (collective). Raises "
+          "IndexError; ExecutionError for masks and index arrays of one rank, DTypeError for a key "
+          "of another kind.")
       .def("__setitem__", &set_dist_item, "key"_a.none(), "value"_a,
            nb::sig("def __setitem__(self, key: object | None, value: DistTensor | Number) -> None"),
            "Assigns in this tensor's parts, and in all that share their memory. The value, a "
            "DistTensor (then it is collective) or a number, broadcasts and takes the dtype; for "
-           "the elements of a mask, a DistTensor of bool and of this shape, it is one element.")
+           "the elements of a mask, a DistTensor of bool, it is one element.")
+      .def("__contains__", &contains<DistTensor>, "value"_a.none(), nb::sig(kContainsStub),
+           "Whether some element on any rank equals the value. Collective.")
       .def("__iter__", &iterate<DistTensor>, "x[0], x[1], ... in parts.")
       .def("__len__", &length_of<DistTensor>);
+}
+
+using OptionalDType = std::optional<Arg<DType>>;
+
+/// The reduction of x converted to a dtype, which the result has, or of x itself.
+DistTensor reduce_in(const OptionalDType& dtype, const DistTensor& x,
+                     const dist::ReduceOptions& options) {
+  return dtype ? dist::cast(dist::reduce(dist::cast(x, **dtype), options), **dtype)
+               : dist::reduce(x, options);
 }
 
 void define_reduction(Class<DistTensor>& type, const char* name, ReduceKind kind, const char* doc) {
   type.def(
       name,
-      [name, kind](const DistTensor& x, const std::optional<Arg<Axes>>& axis, bool keepdims) {
+      [name, kind](const DistTensor& x, const std::optional<Arg<Axes>>& axis, bool keepdims,
+                   OnlyNone) {
         return dist::reduce(x, {kind, reduced_axes(axis, name, "axis"), keepdims});
       },
-      "axis"_a = nb::none(), "keepdims"_a = false, Released(), doc);
+      "axis"_a = nb::none(), "keepdims"_a = false, nb::kw_only(), "out"_a = nb::none(), Released(),
+      doc);
+}
+
+void define_product(Class<DistTensor>& type) {
+  type.def(
+      "prod",
+      [](const DistTensor& x, const std::optional<Arg<Axes>>& axis, bool keepdims,
+         OptionalDType dtype, OnlyNone) {
+        return reduce_in(dtype, x,
+                         {ReduceKind::kProd, reduced_axes(axis, "prod", "axis"), keepdims});
+      },
+      "axis"_a = nb::none(), "keepdims"_a = false, nb::kw_only(), "dtype"_a = nb::none(),
+      "out"_a = nb::none(), Released(), "Product over `axis`; `dtype` as for `sum`. Collective.");
 }
 
 void define_sum(Class<DistTensor>& type, const char* name, ReduceKind kind, const char* doc) {
   type.def(
       name,
       [name, kind](const DistTensor& x, const std::optional<Arg<Axes>>& axis, bool keepdims,
-                   std::string_view mode) {
-        return dist::reduce(
-            x, {kind, reduced_axes(axis, name, "axis"), keepdims, parse_sum_mode(mode)});
+                   std::string_view mode, OptionalDType dtype, OnlyNone) {
+        return reduce_in(dtype, x,
+                         {kind, reduced_axes(axis, name, "axis"), keepdims, parse_sum_mode(mode)});
       },
-      "axis"_a = nb::none(), "keepdims"_a = false, nb::kw_only(), "mode"_a = "plain", Released(),
-      doc);
+      "axis"_a = nb::none(), "keepdims"_a = false, nb::kw_only(), "mode"_a = "plain",
+      "dtype"_a = nb::none(), "out"_a = nb::none(), Released(), doc);
 }
 
 void define_spread(Class<DistTensor>& type, const char* name, ReduceKind kind, const char* doc) {
   type.def(
       name,
       [name, kind](const DistTensor& x, const std::optional<Arg<Axes>>& axis, bool keepdims,
-                   double correction, std::optional<double> ddof) {
-        return dist::reduce(x, {kind, reduced_axes(axis, name, "axis"), keepdims, SumMode::kPlain,
-                                ddof.value_or(correction)});
+                   double correction, std::optional<double> ddof, OptionalDType dtype, OnlyNone) {
+        return reduce_in(dtype, x,
+                         {kind, reduced_axes(axis, name, "axis"), keepdims, SumMode::kPlain,
+                          ddof.value_or(correction)});
       },
       "axis"_a = nb::none(), "keepdims"_a = false, nb::kw_only(), "correction"_a = 0.0,
-      "ddof"_a = nb::none(), Released(), doc);
+      "ddof"_a = nb::none(), "dtype"_a = nb::none(), "out"_a = nb::none(), Released(), doc);
 }
 
 void bind_reductions(Class<DistTensor> type) {
@@ -104,15 +151,18 @@ void bind_reductions(Class<DistTensor> type) {
       type, "sum", ReduceKind::kSum,
       "Sum over `axis` (None: all), split as the dimensions that stay, on every rank when "
       "none does. mode \"plain\", \"compensated\" or \"exact\" (the same bits on any number of "
-      "ranks). Collective.");
+      "ranks). With `dtype` x is converted to it first, and the result has it. The result is "
+      "always "
+      "a new one: `out`, which NumPy's functions pass, is None. Collective.");
   define_sum(type, "mean", ReduceKind::kMean,
-             "Arithmetic mean over `axis`, with the modes and the layout of `sum`. Collective.");
+             "Arithmetic mean over `axis`, with the modes, the `dtype` and the layout of `sum`. "
+             "Collective.");
   define_spread(type, "var", ReduceKind::kVar,
                 "Variance over `axis` with divisor n - correction (`ddof` is another name for it), "
                 "in the layout of `sum`; moments of the parts are merged in rank order. Integers "
-                "give float64; DTypeError for complex. Collective.");
+                "give float64, complex its real dtype; `dtype` as for `sum`. Collective.");
   define_spread(type, "std", ReduceKind::kStd, "Square root of `var`. Collective.");
-  define_reduction(type, "prod", ReduceKind::kProd, "Product over `axis`. Collective.");
+  define_product(type);
   define_reduction(type, "max", ReduceKind::kMax,
                    "Largest element over `axis`; NaN where there is one. ShapeError over no "
                    "element. Collective.");
@@ -182,9 +232,7 @@ Tensor whole_of(const DistTensor& x, const char* who) {
 
 /// The only element, by a method of tensors.
 nb::object number(const DistTensor& x, const char* who, const char* method) {
-  if (x.size() != 1) {
-    throw ShapeError(cat(who, ": the tensor has ", x.size(), " elements, needed is 1"));
-  }
+  check_one_element(x, who);
   return nb::cast(whole_of(x, who)).attr(method)();
 }
 
@@ -229,6 +277,9 @@ void bind_conversions(Class<DistTensor> type) {
   define_number(type, "__float__", "float");
   define_number(type, "__complex__", "complex");
   define_number(type, "__index__", "index");
+  type.def("__format__", &formatted<DistTensor>, "format_spec"_a, nb::sig(kFormatStub),
+           "Of the only element, as Python formats it; collective unless all ranks have it. "
+           "Without a format as str(). Raises ShapeError.");
 }
 
 }  // namespace

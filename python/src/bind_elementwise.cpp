@@ -1,10 +1,12 @@
 // Functions, operators and the table of elementwise work, all made from the rows.
+#include <map>
 #include <string>
 
 #include "binders.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/op_table.h"
 #include "cuop/ops/elementwise/elementwise.h"
+#include "exchange.h"
 #include "operator_methods.h"
 #include "parts_operands.h"
 
@@ -124,36 +126,63 @@ void bind_clip(Module& m, const char* name) {
       doc.c_str());
 }
 
-/// Whether an operator takes this object; others get NotImplemented, so that Python asks them.
-bool is_operand(nb::handle object) {
-  if (nb::isinstance<Tensor>(object)) return true;
-  if (nb::isinstance<dist::DistTensor>(object)) return false;
-  return nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object) ||
-         is_number_or_array(object);
-}
-
-/// Both sides of an operator, one of which is the tensor itself.
-std::pair<Arg<Operand>, Arg<Operand>> operands(nb::handle first, nb::handle second) {
-  std::pair<Arg<Operand>, Arg<Operand>> both{first, second};
-  named_call([] { return Call::place("other"); },
-             [&] {
-               both.first.convert();
-               both.second.convert();
-             });
-  return both;
-}
-
 nb::object compute(int code, nb::handle first, nb::handle second) {
   if (!is_operand(first) || !is_operand(second)) return nb::borrow(Py_NotImplemented);
-  const auto [a, b] = operands(first, second);
+  const auto [a, b] = operands<Operand>(first, second);
   return nb::cast(apply(code, nullptr, *a, *b));
 }
 
 nb::object compute_in_place(int code, nb::handle self, nb::handle other) {
   if (!is_operand(other)) return nb::borrow(Py_NotImplemented);
-  const auto [a, b] = operands(self, other);
+  const auto [a, b] = operands<Operand>(self, other);
   apply(code, (*a).tensor(), *a, *b);
   return nb::borrow(self);
+}
+
+/// By ufunc of NumPy the method of a tensor that is `array op tensor`.
+const std::map<PyObject*, std::string>& reflected_methods() {
+  static const auto* const methods = [] {
+    auto* made = new std::map<PyObject*, std::string>;
+    const auto add = [made](std::string_view op, std::string_view method) {
+      if (op == "pow") op = "power";  // as NumPy 1 has it
+      if (op.ends_with("_shift")) op.remove_prefix(std::string_view("bitwise_").size());
+      made->emplace(numpy(std::string(op).c_str()).release().ptr(), cat("__", method, "__"));
+    };
+    for (const auto& [op, method] : kBinaryOperators) add(op, cat("r", method));
+    for (const auto& [op, method] : kComparisons) add(op, method);
+    const std::pair<const char*, const char*> mirrored[] = {
+        {"less", "gt"}, {"less_equal", "ge"}, {"greater", "lt"}, {"greater_equal", "le"}};
+    for (const auto& [op, method] : mirrored) {
+      (*made)[numpy(op).ptr()] = cat("__", method, "__");
+    }
+    add("matmul", "rmatmul");
+    return made;
+  }();
+  return *methods;
+}
+
+/// NumPy's ufuncs: the operators between an array and a tensor are the tensor's; all else, as
+/// `array += tensor`, is NumPy's work on the elements.
+nb::object array_ufunc(nb::handle, nb::handle ufunc, const std::string& method,
+                       const nb::args& inputs, const nb::kwargs& options) {
+  const bool is_operator = method == "__call__" && options.size() == 0 && inputs.size() == 2 &&
+                           !nb::isinstance<Tensor>(inputs[0]) && nb::isinstance<Tensor>(inputs[1]);
+  if (is_operator) {
+    const auto found = reflected_methods().find(ufunc.ptr());
+    if (found != reflected_methods().end()) return inputs[1].attr(found->second.c_str())(inputs[0]);
+  }
+  nb::list arrays;
+  for (nb::handle input : inputs) {
+    const bool is_tensor = nb::isinstance<Tensor>(input) && nb::inst_ready(input);
+    arrays.append(is_tensor ? numpy("asarray")(for_numpy(nb::cast<const Tensor&>(input)))
+                            : nb::borrow(input));
+  }
+  if (options.contains("out")) {
+    for (nb::handle out : nb::tuple(options["out"])) {
+      if (nb::isinstance<Tensor>(out)) return nb::borrow(Py_NotImplemented);
+    }
+  }
+  return ufunc.attr(method.c_str())(*arrays, **options);
 }
 
 void bind_operators(Class<Tensor> type) {
@@ -163,8 +192,9 @@ void bind_operators(Class<Tensor> type) {
     });
   }
   define_operators(type, "(self, other: ArrayLike, /) -> Tensor", compute, compute_in_place);
-  // NumPy leaves `array + tensor` to the tensor.
-  nb::setattr(type, "__array_priority__", nb::int_(1000));
+  type.def("__array_ufunc__", &array_ufunc, "ufunc"_a, "method"_a, "inputs"_a, "options"_a,
+           nb::sig("def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any"
+                   ") -> Any"));
 }
 
 nb::typed<nb::list, Record> table() {
@@ -187,6 +217,13 @@ constexpr OperatorName kAliases[] = {{"abs", "absolute"},
                                      {"conj", "conjugate"}};
 
 }  // namespace
+
+bool is_operand(nb::handle object) {
+  if (nb::isinstance<Tensor>(object)) return true;
+  if (nb::isinstance<dist::DistTensor>(object)) return false;
+  return nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object) ||
+         is_number_or_array(object);
+}
 
 void bind_elementwise(Module& m) {
   const auto rows = jit::op_table();

@@ -51,6 +51,11 @@ std::optional<std::string> cut_off_file_of(nb::handle object, int depth = 2) {
   return std::nullopt;
 }
 
+void set_file_error(const std::string& message) {
+  const nb::object error = nb::module_::import_("cuop.errors").attr("FileError");
+  PyErr_SetObject(error.ptr(), make_message(message).ptr());
+}
+
 /// Losses that an error has told of.
 std::atomic<uint64_t> told = 0;
 
@@ -65,11 +70,14 @@ bool check_mapped_files(std::span<PyObject* const> arguments) {
   const uint64_t count = memory::lost_page_count();
   if (told.exchange(count) != count && !name) name = memory::cut_off_file(nullptr);
   if (!name) return true;
-  const nb::object error = nb::module_::import_("cuop.errors").attr("FileError");
-  const nb::object text = make_message(
+  set_file_error(
       cat("load: ", *name, " was cut off by another program while its elements were in use"));
-  PyErr_SetObject(error.ptr(), text.ptr());
   return false;
+}
+
+void raise_file_error(const std::string& message) {
+  set_file_error(message);
+  nb::raise_python_error();
 }
 
 void bind_files(Module& m) {

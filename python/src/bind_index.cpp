@@ -8,6 +8,7 @@
 #include "cuop/ops/index/view.h"
 #include "exchange.h"
 #include "index_arguments.h"
+#include "shared_methods.h"
 
 namespace cuop::python {
 
@@ -29,7 +30,9 @@ std::optional<int64_t> slice_bound(nb::handle object) {
     throw DTypeError("index: the bounds of a slice must be integers or None");
   }
   // Bounds beyond 64 bits mean the end of the axis, as in Python.
-  return PyNumber_AsSsize_t(object.ptr(), nullptr);
+  const Py_ssize_t value = PyNumber_AsSsize_t(object.ptr(), nullptr);
+  if (value == -1 && PyErr_Occurred() != nullptr) nb::raise_python_error();
+  return value;
 }
 
 Tensor to_index_tensor(Device device, nb::handle object, const char* argument) {
@@ -158,7 +161,8 @@ void bind_index(Module& m) {
   nb::borrow<Class<Tensor>>(m.attr("Tensor"))
       .def("__getitem__", &get, "key"_a.none(),
            "NumPy indexing: integers, slices, None, ... give a view; masks and integer arrays a "
-           "copy. Raises IndexError.")
+           "copy. Raises IndexError for positions outside an axis and for a mask of another shape, "
+           "DTypeError for a key of another kind.")
       .def("__setitem__", &set, "key"_a.none(), "value"_a,
            "Assigns where the index points; the value broadcasts and takes the tensor's dtype. "
            "Raises OverflowError when that cannot hold a number.")

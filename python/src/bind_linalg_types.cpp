@@ -66,7 +66,8 @@ Side convert_argument(nb::handle object, TypeTag<Side>) {
   return pick_in_order<Side>("side", object);
 }
 Trans convert_argument(nb::handle object, TypeTag<Trans>) {
-  if (nb::isinstance<nb::bool_>(object)) return TransLike(nb::cast<bool>(object)).value();
+  const nb::handle flag = plain_bool(object);
+  if (nb::isinstance<nb::bool_>(flag)) return TransLike(nb::cast<bool>(flag)).value();
   return pick_in_order<Trans>("trans", object);
 }
 Diag convert_argument(nb::handle object, TypeTag<Diag>) {

@@ -1,5 +1,6 @@
 #include "binders.h"
 #include "cuop/ops/matmul/matmul.h"
+#include "operator_methods.h"
 
 namespace cuop::python {
 
@@ -33,6 +34,12 @@ void define_product(Module& m, const char* name, Product product, const char* do
       "beta"_a = 0, "dtype"_a = nb::none(), "out"_a = nb::none(), ReturnsOut(), Released(), doc);
 }
 
+nb::object operator_product(int, nb::handle first, nb::handle second) {
+  if (!is_operand(first) || !is_operand(second)) return nb::borrow(Py_NotImplemented);
+  const auto both = operands<Tensor>(first, second);
+  return nb::cast(without_gil([&] { return matmul(both.first, both.second); }));
+}
+
 }  // namespace
 
 void bind_matmul(Module& m) {
@@ -52,13 +59,12 @@ void bind_matmul(Module& m) {
       "a"_a, "b"_a, nb::kw_only(), "axis"_a = -1, "out"_a = nb::none(), ReturnsOut(), Released(),
       "Sum of conj(a) * b along `axis`; the other axes broadcast (Array API).");
 
+  static constexpr const char* kStub = "(self, other: ArrayLike, /) -> Tensor";
   auto tensor = nb::borrow<Class<Tensor>>(m.attr("Tensor"));
-  tensor.def(
-      "__matmul__", [](const Tensor& a, Arg<Tensor> b) { return matmul(a, b); }, "other"_a,
-      Released(), "self @ other; see matmul.");
-  tensor.def(
-      "__rmatmul__", [](const Tensor& b, Arg<Tensor> a) { return matmul(a, b); }, "other"_a,
-      Released(), "other @ self; see matmul.");
+  define_operator(tensor, "matmul", kStub, 0, operator_product);
+  define_operator(tensor, "rmatmul", kStub, 0, [](int, nb::handle self, nb::handle other) {
+    return operator_product(0, other, self);
+  });
 }
 
 }  // namespace cuop::python

@@ -41,9 +41,10 @@ Record benchmark_call(const nb::callable& call, int64_t num_runs, int64_t warmup
 }
 
 void bind_trace(Module& m) {
-  m.def("set_trace_recording", &trace::set_recording, "on"_a);
-  m.def("is_trace_recording", &trace::is_recording);
-  m.def("clear_trace", &trace::clear);
+  m.def("set_trace_recording", &trace::set_recording, "on"_a,
+        "Begins or ends the recording of spans, which `trace_json` gives; `profile` does both.");
+  m.def("is_trace_recording", &trace::is_recording, "Whether spans are being recorded.");
+  m.def("clear_trace", &trace::clear, "Forgets the spans that were recorded.");
   m.def(
       "trace_json", [] { return trace::to_chrome_json(trace::events()); }, Released(),
       "Recorded spans in Chrome's trace-event format; waits for the GPUs' part of them.");

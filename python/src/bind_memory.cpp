@@ -1,5 +1,6 @@
 // The memory of a device: figures, limits, callbacks, debugging, snapshots.
 #include "binders.h"
+#include "call_end.h"
 #include "callback.h"
 #include "cuop/backend/memory_debugging.h"
 #include "cuop/core/byte_size.h"
@@ -62,6 +63,17 @@ nb::tuple allocate_memory(Arg<Device> device, int64_t bytes) {
   return nb::make_tuple(address, std::move(held));
 }
 
+/// The names of the files that were written.
+std::pair<std::string, std::string> write_files(const memory::PoolSnapshot& snapshot,
+                                                const std::string& path) {
+  try {
+    const nb::gil_scoped_release released;
+    return memory::write_snapshot(snapshot, path);
+  } catch (const ExecutionError& error) {
+    raise_file_error(error.what());
+  }
+}
+
 /// "file.py:17 in function" of the innermost frame outside of cuOP's own packages.
 std::string python_site() {
   if (Py_IsInitialized() == 0) return "";
@@ -96,7 +108,7 @@ void bind_memory(Module& m) {
       "device"_a, "Figures of the device's memory; sizes in bytes.");
   m.def(
       "reset_peak_memory", [](Arg<Device> device) { memory::whole_resource(device).reset_peak(); },
-      "device"_a);
+      "device"_a, "Makes the present use the peak.");
   m.def(
       "set_memory_limit",
       [](Arg<Device> device, std::optional<int64_t> bytes) {
@@ -140,10 +152,12 @@ void bind_memory(Module& m) {
         memory::set_site_provider(is_any_on ? memory::SiteProvider(&python_site)
                                             : memory::SiteProvider());
       },
-      "device"_a, "is_on"_a);
+      "device"_a, "is_on"_a,
+      "Begins or ends guarding new tensors of the device; see `enable_memory_debugging`.");
   m.def(
       "is_memory_debugging",
-      [](Arg<Device> device) { return backend::is_memory_debugging(device); }, "device"_a);
+      [](Arg<Device> device) { return backend::is_memory_debugging(device); }, "device"_a,
+      "Whether new tensors of the device are guarded.");
   m.def(
       "check_memory", [](Arg<Device> device) { return backend::check_memory(device); }, "device"_a,
       Released());
@@ -160,17 +174,21 @@ void bind_memory(Module& m) {
   m.def(
       "write_memory_snapshot",
       [](Arg<Device> device, const std::string& path) {
-        return memory::write_snapshot(Device(device), path);
+        return write_files(without_gil([&] { return memory::device_pool(device).snapshot(); }),
+                           path);
       },
-      "device"_a, "path"_a, Released());
+      "device"_a, "path"_a,
+      "Writes the state of the device's memory and its history to `path` with .json and with "
+      ".html; "
+      "returns both names. Raises FileError.");
   m.def(
       "write_empty_snapshot",
       [](const std::string& device, const std::string& path) {
         memory::PoolSnapshot nothing;
         nothing.device = device;
-        return memory::write_snapshot(nothing, path);
+        return write_files(nothing, path);
       },
-      "device"_a, "path"_a, Released(), "Of a device that is not there, which holds nothing.");
+      "device"_a, "path"_a, "Of a device that is not there, which holds nothing.");
   m.def("allocate_memory", &allocate_memory, "device"_a, "bytes"_a,
         nb::sig("def allocate_memory(device: DeviceLike, bytes: int) -> tuple[int, Any]"),
         "Address of a new block, 0 for 0 bytes, and its owner, with which it goes.");

@@ -1,5 +1,9 @@
 #include "binders.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/view.h"
+#include "cuop/ops/output.h"
 #include "cuop/ops/reduce/reduce.h"
 
 namespace cuop::python {
@@ -8,6 +12,8 @@ namespace {
 
 using Out = std::optional<Tensor>;
 using OptionalAxes = std::optional<Arg<Axes>>;
+using OptionalDType = std::optional<Arg<DType>>;
+using Initial = std::optional<Arg<Scalar>>;
 
 /// Calls reduce(x, axes); an empty tuple means no axis, as in NumPy: each element alone.
 template <class Reduce>
@@ -30,26 +36,106 @@ void define(Module& m, const char* name, F f, const char* doc, const Extra&... e
   nb::borrow<Class<Tensor>>(m.attr("Tensor")).def(name, f, extra..., ReturnsOut(), Released(), doc);
 }
 
-using SumFunction = Tensor (*)(const Tensor&, cuop::Axes, bool, SumMode, const Tensor*);
-void define_sum(Module& m, const char* name, SumFunction function, const char* doc) {
+/// What a reduction takes of NumPy's beside the axes, and `fold`, which brings `initial` in.
+struct Wanted {
+  const char* name;
+  const Tensor* out = nullptr;
+  std::optional<DType> dtype = {};
+  std::optional<Scalar> initial = {};
+  Tensor (*fold)(const Operand&, const Operand&, const Tensor*) = nullptr;
+};
+
+/// Calls reduce(x, axes, keeps, out); with a dtype x is converted to it, and so is the result.
+template <class Reduce>
+Tensor reduced(const Tensor& x, const OptionalAxes& axis, const Wanted& wanted, Reduce&& reduce) {
+  return over_axes(x, axis, [&](const Tensor& t, cuop::Axes axes, bool keeps) {
+    const auto& [name, out, dtype, initial, fold] = wanted;
+    if (!dtype && !initial) return reduce(t, axes, keeps, out);
+    const Tensor* none = nullptr;
+    Tensor result = reduce(dtype ? cast(t, *dtype) : t, axes, keeps, none);
+    if (initial) {
+      const std::string who = cat(name, ": initial");
+      const Tensor first = scalar_tensor(who.c_str(), *initial, result.dtype(), result.device());
+      result = fold(result, first, nullptr);
+    }
+    if (dtype) result = cast(result, *dtype);
+    if (out == nullptr) return result;
+    const Tensor target =
+        prepare_output(name, out, result.shape(), result.dtype(), result.device());
+    copy_into(target, result);
+    return target;
+  });
+}
+
+void define_sum(Module& m, const char* doc) {
   define(
-      m, name,
-      [function](Arg<Tensor> x, OptionalAxes axis, bool keepdims, std::string_view mode, Out out) {
-        return over_axes(x, axis, [&](const Tensor& t, cuop::Axes axes, bool keeps) {
-          return function(t, axes, keepdims && keeps, parse_sum_mode(mode), pointer(out));
+      m, "sum",
+      [](Arg<Tensor> x, OptionalAxes axis, bool keepdims, std::string_view mode,
+         OptionalDType dtype, Initial initial, Out out) {
+        const Wanted wanted{"sum", pointer(out), converted(dtype), converted(initial), &add};
+        return reduced(x, axis, wanted, [&](const Tensor& t, auto axes, bool keeps, auto* to) {
+          return sum(t, axes, keepdims && keeps, parse_sum_mode(mode), to);
         });
       },
       doc, "axis"_a = nb::none(), "keepdims"_a = false, nb::kw_only(), "mode"_a = "plain",
-      "out"_a = nb::none());
+      "dtype"_a = nb::none(), "initial"_a = nb::none(), "out"_a = nb::none());
+}
+
+void define_mean(Module& m, const char* doc) {
+  define(
+      m, "mean",
+      [](Arg<Tensor> x, OptionalAxes axis, bool keepdims, std::string_view mode,
+         OptionalDType dtype, Out out) {
+        const Wanted wanted{"mean", pointer(out), converted(dtype)};
+        return reduced(x, axis, wanted, [&](const Tensor& t, auto axes, bool keeps, auto* to) {
+          return mean(t, axes, keepdims && keeps, parse_sum_mode(mode), to);
+        });
+      },
+      doc, "axis"_a = nb::none(), "keepdims"_a = false, nb::kw_only(), "mode"_a = "plain",
+      "dtype"_a = nb::none(), "out"_a = nb::none());
+}
+
+void define_prod(Module& m, const char* doc) {
+  define(
+      m, "prod",
+      [](Arg<Tensor> x, OptionalAxes axis, bool keepdims, OptionalDType dtype, Initial initial,
+         Out out) {
+        const Wanted wanted{"prod", pointer(out), converted(dtype), converted(initial), &multiply};
+        return reduced(x, axis, wanted, [&](const Tensor& t, auto axes, bool keeps, auto* to) {
+          return prod(t, axes, keepdims && keeps, to);
+        });
+      },
+      doc, "axis"_a = nb::none(), "keepdims"_a = false, nb::kw_only(), "dtype"_a = nb::none(),
+      "initial"_a = nb::none(), "out"_a = nb::none());
 }
 
 using PlainFunction = Tensor (*)(const Tensor&, cuop::Axes, bool, const Tensor*);
+void define_extreme(Module& m, Wanted fixed, PlainFunction function, const char* doc) {
+  define(
+      m, fixed.name,
+      [fixed, function](Arg<Tensor> x, OptionalAxes axis, bool keepdims, Initial initial, Out out) {
+        Wanted wanted = fixed;
+        wanted.out = pointer(out);
+        wanted.initial = converted(initial);
+        return reduced(x, axis, wanted, [&](const Tensor& t, auto axes, bool keeps, auto* to) {
+          keeps = keepdims && keeps;
+          if (!initial || t.size() > 0) return function(t, axes, keeps, to);
+          return named_call(cat(fixed.name, ": initial"), [&] {  // the largest of nothing else
+            return full(any(t, axes, keeps).shape(), **initial, t.dtype(), t.device());
+          });
+        });
+      },
+      doc, "axis"_a = nb::none(), "keepdims"_a = false, nb::kw_only(), "initial"_a = nb::none(),
+      "out"_a = nb::none());
+}
+
 void define_plain(Module& m, const char* name, PlainFunction function, const char* doc) {
   define(
       m, name,
-      [function](Arg<Tensor> x, OptionalAxes axis, bool keepdims, Out out) {
-        return over_axes(x, axis, [&](const Tensor& t, cuop::Axes axes, bool keeps) {
-          return function(t, axes, keepdims && keeps, pointer(out));
+      [name, function](Arg<Tensor> x, OptionalAxes axis, bool keepdims, Out out) {
+        const Wanted wanted{name, pointer(out)};
+        return reduced(x, axis, wanted, [&](const Tensor& t, auto axes, bool keeps, auto* to) {
+          return function(t, axes, keepdims && keeps, to);
         });
       },
       doc, "axis"_a = nb::none(), "keepdims"_a = false, nb::kw_only(), "out"_a = nb::none());
@@ -59,14 +145,15 @@ using SpreadFunction = Tensor (*)(const Tensor&, cuop::Axes, double, bool, const
 void define_spread(Module& m, const char* name, SpreadFunction function, const char* doc) {
   define(
       m, name,
-      [function](Arg<Tensor> x, OptionalAxes axis, bool keepdims, double correction,
-                 std::optional<double> ddof, Out out) {
-        return over_axes(x, axis, [&](const Tensor& t, cuop::Axes axes, bool keeps) {
-          return function(t, axes, ddof.value_or(correction), keepdims && keeps, pointer(out));
+      [name, function](Arg<Tensor> x, OptionalAxes axis, bool keepdims, double correction,
+                       std::optional<double> ddof, OptionalDType dtype, Out out) {
+        const Wanted wanted{name, pointer(out), converted(dtype)};
+        return reduced(x, axis, wanted, [&](const Tensor& t, auto axes, bool keeps, auto* to) {
+          return function(t, axes, ddof.value_or(correction), keepdims && keeps, to);
         });
       },
       doc, "axis"_a = nb::none(), "keepdims"_a = false, nb::kw_only(), "correction"_a = 0.0,
-      "ddof"_a = nb::none(), "out"_a = nb::none());
+      "ddof"_a = nb::none(), "dtype"_a = nb::none(), "out"_a = nb::none());
 }
 
 using ArgFunction = Tensor (*)(const Tensor&, std::optional<int64_t>, bool, const Tensor*);
@@ -87,28 +174,35 @@ rounding whatever the number of elements; "exact" is the true sum rounded once: 
 order, split or number of threads and ranks, equal to math.fsum. Bool and signed integers give int64,
 unsigned ones uint64, modulo 2^64 but for mode="exact", which raises OverflowError for a sum that does
 not fit (on a GPU it waits for that, where 64 bits may not be enough). float16 and bfloat16 add up in
-float32. Sums begin at 0: those of negative zeros are 0. Raises ShapeError for a wrong axis or out,
-DTypeError for an out of the wrong dtype, ExecutionError for an unknown mode.)";
+float32. With `dtype` x is converted to it first, and the result has it. Sums begin at 0: those of
+negative zeros are 0; `initial` is added at the end. Raises ShapeError for a wrong axis or out,
+DTypeError for an out of the wrong dtype, OverflowError for an initial that the dtype cannot hold,
+ExecutionError for an unknown mode.)";
 
 }  // namespace
 
 void bind_reduce(Module& m) {
-  define_sum(m, "sum", sum, kSumDoc);
-  define_sum(m, "mean", mean,
-             "Arithmetic mean over `axis`, with the modes of `sum`; integers give float64. With "
-             "mode=\"exact\" the quotient of the true sum is rounded once. NaN over no element.");
-  define_plain(m, "prod", prod, "Product over `axis`; result dtype as for `sum`.");
-  define_plain(m, "max", max,
-               "Largest element over `axis`; NaN where there is one. ShapeError over no element, "
-               "DTypeError for complex.");
-  define_plain(m, "min", min,
-               "Smallest element over `axis`; NaN where there is one. ShapeError over no element, "
-               "DTypeError for complex.");
+  define_sum(m, kSumDoc);
+  define_mean(m,
+              "Arithmetic mean over `axis`, with the modes and the `dtype` of `sum`; integers give "
+              "float64. With mode=\"exact\" the quotient of the true sum is rounded once. NaN over "
+              "no element.");
+  define_prod(m,
+              "Product over `axis`, times `initial`; result dtype, `dtype` and errors as for "
+              "`sum`.");
+  define_extreme(m, {.name = "max", .fold = &maximum}, max,
+                 "Largest of the elements over `axis` and `initial`; NaN where there is one. "
+                 "ShapeError over no element without `initial`, OverflowError for one that the "
+                 "dtype cannot hold, DTypeError for complex.");
+  define_extreme(m, {.name = "min", .fold = &minimum}, min,
+                 "Smallest of the elements over `axis` and `initial`; NaN where there is one. "
+                 "Errors as for `max`.");
   define_plain(m, "any", any, "Whether any element over `axis` is nonzero (NaN is).");
   define_plain(m, "all", all, "Whether every element over `axis` is nonzero (NaN is).");
   define_spread(m, "var", var,
                 "Variance over `axis` with divisor n - correction (`ddof` is another name for it): "
-                "0 for a population, 1 for an unbiased estimate. Complex gives its real dtype.");
+                "0 for a population, 1 for an unbiased estimate. Complex gives its real dtype. "
+                "`dtype` as for `sum`.");
   define_spread(m, "std", stddev, "Square root of `var`.");
   define_arg(
       m, "argmax", argmax,

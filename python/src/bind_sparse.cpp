@@ -1,6 +1,7 @@
 #include "binders.h"
 #include "cuop/core/text.h"
 #include "cuop/ops/sparse/sparse.h"
+#include "operator_methods.h"
 
 namespace cuop::python {
 
@@ -60,8 +61,14 @@ void bind_matrix(Module& m) {
       .def("to_scipy", &to_scipy, nb::sig("def to_scipy(self) -> Any"),
            "A csr_array or coo_array of scipy.sparse; ImportError where SciPy is not installed.")
       .def(
-          "__matmul__", [](const SparseMatrix& a, Arg<Tensor> b) { return matmul(a, b); },
-          "other"_a, Released(), "self @ other for a tensor (K, N) or (K,); see sparse_matmul.")
+          "__matmul__",
+          [](const SparseMatrix& a, nb::handle other) {
+            if (!is_operand(other)) return nb::object(nb::borrow(Py_NotImplemented));
+            const auto b = named_argument<Tensor>(other, "other");
+            return nb::cast(without_gil([&] { return matmul(a, b); }));
+          },
+          "other"_a.none(), nb::sig("def __matmul__(self, other: ArrayLike, /) -> Tensor"),
+          "self @ other for a tensor (K, N) or (K,); see sparse_matmul.")
       .def("__repr__", [](const SparseMatrix& x) {
         return cat("SparseMatrix(shape=", x.shape(), ", nnz=", x.nonzeros(), ", layout='",
                    name(x.layout()), "', dtype=", x.dtype(), ", device=", x.device(), ')');

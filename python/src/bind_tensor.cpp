@@ -12,6 +12,7 @@
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
 #include "exchange.h"
+#include "shared_methods.h"
 
 namespace cuop::python {
 
@@ -46,10 +47,8 @@ Tensor to(const Tensor& self, const nb::args& targets, std::optional<Arg<DType>>
   return to_device(cast(self, new_dtype), new_device);
 }
 
-nb::object item(const Tensor& self) {
-  if (self.size() != 1) {
-    throw ShapeError(cat("item: the tensor has ", self.size(), " elements, needed is 1"));
-  }
+nb::object only_element(const Tensor& self, const char* who) {
+  check_one_element(self, who);
   return to_python_number(self);
 }
 
@@ -59,7 +58,7 @@ nb::object real_item(const Tensor& self, const char* who) {
                          " tensor is no real number; use complex() or "
                          ".item(), or take its real part with cuop.real"));
   }
-  return item(self);
+  return only_element(self, who);
 }
 
 /// An array as nested lists. NumPy makes those of a part without hearing an interrupt.
@@ -128,28 +127,12 @@ std::string representation(const Tensor& self) {
   const bool is_short = static_cast<double>(self.size()) <= nb::cast<double>(options["threshold"]);
   const auto shown = is_short ? 0 : nb::cast<int64_t>(options["edgeitems"]);
   const Tensor part = is_short ? self : printed_part(self, shown);
-  const nb::object values =
-      to_numpy(part.dtype() == DType::kBFloat16 ? cast(part, DType::kFloat32) : part);
+  const nb::object values = to_numpy(for_numpy(part));
   const nb::object threshold = is_short ? nb::object(options["threshold"]) : nb::int_(0);
   const nb::object text = numpy.attr("array2string")(
       values, "separator"_a = ", ", "prefix"_a = "tensor(", "threshold"_a = threshold);
   return cat("tensor(", message_of(text), ", dtype=", self.dtype(),
              self.device().is_cpu() ? "" : cat(", device='", self.device(), "'"), ")");
-}
-
-/// As Python formats the element of a tensor that has just one; without a format as str() does.
-nb::object formatted(nb::handle self, const nb::str& spec) {
-  const nb::module_ builtins = nb::module_::import_("builtins");
-  if (nb::len(spec) == 0) return builtins.attr("str")(self);
-  return builtins.attr("format")(item(nb::cast<const Tensor&>(self)), spec);
-}
-
-/// Whether some element equals the value, as in NumPy.
-bool contains(nb::handle self, nb::handle value) {
-  const nb::object same = nb::steal(PyObject_RichCompare(self.ptr(), value.ptr(), Py_EQ));
-  if (!same.is_valid()) throw nb::python_error();
-  const bool is_compared = nb::isinstance<Tensor>(same);  // else with something of another kind
-  return nb::cast<bool>(is_compared ? same.attr("any")().attr("item")() : same);
 }
 
 /// view(sizes...), view(shape), view(shape, offset=o), view(o, shape).
@@ -216,7 +199,7 @@ void bind_tensor(Module& m) {
       .def("to_numpy", &to_numpy, "The elements as a new NumPy array.")
       .def("numpy", &to_numpy, "The elements as a new NumPy array.")
       .def(
-          "tolist", [](const Tensor& t) { return lists_of(to_numpy(t)); },
+          "tolist", [](const Tensor& t) { return lists_of(to_numpy(for_numpy(t))); },
           "The elements as nested Python lists.")
       .def(
           "to", &to, "args"_a, "dtype"_a = nb::none(), "device"_a = nb::none(),
@@ -232,7 +215,9 @@ void bind_tensor(Module& m) {
       .def(
           "contiguous", [](const Tensor& t) { return contiguous(t); }, Released(),
           "The tensor when it is row-major without gaps, else a copy that is.")
-      .def("item", &item, "The only element as a Python number. Raises ShapeError.")
+      .def(
+          "item", [](const Tensor& t) { return only_element(t, "item"); },
+          "The only element as a Python number. Raises ShapeError.")
       .def(
           "reshape",
           [](const Tensor& t, const nb::args& sizes) { return reshape(t, shape_of(sizes)); },
@@ -245,26 +230,26 @@ void bind_tensor(Module& m) {
            "into the tensor (row-major). Raises ShapeError.")
       .def("__bool__",
            [](const Tensor& t) {
-             return nb::cast<bool>(nb::module_::import_("builtins").attr("bool")(item(t)));
+             return nb::cast<bool>(
+                 nb::module_::import_("builtins").attr("bool")(only_element(t, "bool")));
            })
       .def("__int__",
            [](const Tensor& t) { return nb::steal(PyNumber_Long(real_item(t, "int").ptr())); })
       .def("__float__",
            [](const Tensor& t) { return nb::steal(PyNumber_Float(real_item(t, "float").ptr())); })
-      .def(
-          "__complex__",
-          [](const Tensor& t) { return nb::module_::import_("builtins").attr("complex")(item(t)); })
+      .def("__complex__",
+           [](const Tensor& t) {
+             return nb::module_::import_("builtins").attr("complex")(only_element(t, "complex"));
+           })
       .def("__index__",
            [](const Tensor& t) {
              if (!is_integer(t.dtype()))
                throw DTypeError(cat("index: a ", t.dtype(), " tensor is no integer"));
-             return item(t);
+             return only_element(t, "index");
            })
       .def("__repr__", &representation)
-      .def("__format__", &formatted, "format_spec"_a,
-           nb::sig("def __format__(self, format_spec: str, /) -> str"))
-      .def("__contains__", &contains, "value"_a.none(),
-           nb::sig("def __contains__(self, value: object, /) -> bool"))
+      .def("__format__", &formatted<Tensor>, "format_spec"_a, nb::sig(kFormatStub))
+      .def("__contains__", &contains<Tensor>, "value"_a.none(), nb::sig(kContainsStub))
       .def("__reduce__", &reduce, nb::sig("def __reduce__(self) -> tuple[Any, ...]"))
       .def(
           "__copy__", [](const Tensor& t) { return clone(t); }, Released())

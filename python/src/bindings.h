@@ -62,6 +62,13 @@ struct Unplaced {
   bool is_tensor;  ///< a tensor of cuOP, which stays on its device in every call
 };
 
+/// A number with the dtype that it has of its own: NumPy's scalars and tensors of no dimension have
+/// one, Python's numbers none.
+struct TypedScalar {
+  Scalar value = false;
+  std::optional<DType> dtype = {};
+};
+
 // Conversions; each throws the typed error that the user should see. What becomes a tensor is a
 // Tensor, an array of NumPy or DLPack, a buffer, a list or a number; placed (array_import.cpp)
 // says on which device.
@@ -73,6 +80,7 @@ Shape convert_argument(nb::handle object, TypeTag<Shape>);    ///< an int or a s
 Axes convert_argument(nb::handle object, TypeTag<Axes>);
 WindowOffset convert_argument(nb::handle object, TypeTag<WindowOffset>);
 Scalar convert_argument(nb::handle object, TypeTag<Scalar>);  ///< bool, int, float, complex
+TypedScalar convert_argument(nb::handle object, TypeTag<TypedScalar>);
 /// The same for a number, named in messages by `who`.
 Scalar number_of(const char* who, nb::handle object);
 /// The shape of a method that takes f(2, 3) as well as f((2, 3)).
@@ -80,6 +88,10 @@ Shape shape_of(const nb::args& sizes);
 /// ShapeError, which begins with the place ("eye: n"), unless so many elements fit the machine's
 /// addresses.
 void check_count(int64_t count, DType dtype, const char* place);
+/// True or False for NumPy's bool, any other object itself.
+nb::handle plain_bool(nb::handle object) noexcept;
+/// Whether the object gives its elements as NumPy asks for them.
+bool has_numpy_elements(nb::handle object);
 /// Whether an operand is a number beside the tensors, which follows their dtype: bool and Python's.
 bool is_python_number(nb::handle object);
 // A name such as 'lower', a member of the enum, or an integer where it has one meaning (not Uplo).
@@ -158,6 +170,8 @@ template <>
 struct ArgStub<WindowOffset> : StubName<"OffsetLike"> {};
 template <>
 struct ArgStub<Scalar> : StubName<"Number"> {};
+template <>
+struct ArgStub<TypedScalar> : StubName<"Number"> {};
 template <>
 struct ArgStub<Uplo> : StubName<"UploLike"> {};
 template <>

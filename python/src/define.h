@@ -339,6 +339,9 @@ struct type_caster<cuop::python::Given<T, declines>> {
 
   bool from_python(handle source, uint32_t flags, cleanup_list* cleanup) noexcept {
     value.object = source.ptr();
+    if constexpr (std::is_same_v<cuop::python::Bare<T>, bool>) {
+      source = cuop::python::plain_bool(source);
+    }
     value.fits = value.caster.from_python(
         source, flags | cast_flags::convert | none_disallowed_flag<T>, cleanup);
     return value.fits || !declines;

@@ -50,6 +50,8 @@ std::optional<Tensor> import_buffer(nb::handle object);
 /// Slots that give Tensor the buffer protocol.
 PyType_Slot* buffer_slots();
 
+/// bfloat16, which NumPy has not, as float32; others themselves.
+Tensor for_numpy(const Tensor& tensor);
 /// The elements as a new NumPy array; DTypeError for bfloat16.
 nb::object to_numpy(const Tensor& tensor);
 /// Tensor.__array__: without a copy where NumPy can share the memory; ValueError when copy=False

@@ -12,7 +12,8 @@ namespace {
 /// The `copy` of a protocol: True, False, or None for a copy where it is needed.
 std::optional<bool> wants_copy(const char* who, nb::handle copy) {
   if (copy.is_none()) return std::nullopt;
-  if (nb::isinstance<nb::bool_>(copy)) return nb::cast<bool>(copy);
+  const nb::handle flag = plain_bool(copy);
+  if (nb::isinstance<nb::bool_>(flag)) return nb::cast<bool>(flag);
   throw DTypeError(cat(who, ": copy: needed is True, False or None, given ", describe(copy)));
 }
 
@@ -69,6 +70,10 @@ Tensor for_device(const Tensor& tensor, nb::handle dl_device) {
 
 }  // namespace
 
+Tensor for_numpy(const Tensor& tensor) {
+  return tensor.dtype() == DType::kBFloat16 ? cast(tensor, DType::kFloat32) : tensor;
+}
+
 nb::object to_numpy(const Tensor& tensor) {
   Tensor copy;
   {
@@ -93,7 +98,7 @@ nb::object array_of(const Tensor& self, nb::handle dtype, nb::handle copy) {
   nb::object array = can_share && asked != true
                          ? numpy.attr("asarray")(
                                nb::module_::import_("builtins").attr("memoryview")(nb::cast(self)))
-                         : to_numpy(self);
+                         : to_numpy(dtype.is_none() ? self : for_numpy(self));
   if (dtype.is_none()) return array;
   const nb::object again = asked == false ? nb::object(nb::bool_(false)) : nb::none();
   return numpy.attr("asarray")(array, "dtype"_a = wanted, "copy"_a = again);

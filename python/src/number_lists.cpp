@@ -71,10 +71,35 @@ nb::object parsed_parts(nb::handle object, int levels = kMaxDims) {
   return joined(parts, length);
 }
 
+/// The lists with what NumPy takes in place of tensors that it does not.
+nb::object lists_for_numpy(nb::handle object, Lookout& lookout, int levels = kMaxDims) {
+  lookout.after(1);
+  if (nb::isinstance<Tensor>(object) && nb::inst_ready(object)) {
+    return nb::cast(for_numpy(nb::cast<const Tensor&>(object)));
+  }
+  const bool is_nested = PyList_Check(object.ptr()) != 0 || PyTuple_Check(object.ptr()) != 0;
+  if (!is_nested || levels == 0) return nb::borrow(object);
+  nb::list entries;
+  for (nb::handle entry : nb::tuple(object)) {
+    entries.append(lists_for_numpy(entry, lookout, levels - 1));
+  }
+  return entries;
+}
+
 nb::object parsed(nb::handle object) {
+  const nb::module_ errors = nb::module_::import_("cuop.errors");
   try {
-    return parsed_parts(object);
+    try {
+      return parsed_parts(object);
+    } catch (nb::python_error& error) {  // looked through only now: lists may be long
+      if (!error.matches(errors.attr("DTypeError"))) throw;
+    }
+    Lookout lookout;
+    return parsed_parts(lists_for_numpy(object, lookout));
   } catch (nb::python_error& error) {
+    if (error.matches(errors.attr("Error"))) throw;  // of an entry
+    // What the object itself raises, and what ends a program, is not about shapes.
+    if (!error.matches(PyExc_ValueError) && !error.matches(PyExc_TypeError)) throw;
     throw ShapeError(
         cat("tensor: the nested list has no regular shape: ", message_of(error.value())));
   }
@@ -93,12 +118,19 @@ struct Entries {
   }
 };
 
-/// An array of Python's numbers, some of which are integers beyond 64 bits, as floats.
-nb::object as_floats(nb::handle array, bool is_complex) {
+/// The array of what was given, which has integers beyond 64 bits, as floats.
+nb::object as_floats(nb::handle array, nb::handle given, bool is_complex) {
   try {
     return numpy("asarray")(array, "dtype"_a = is_complex ? "complex128" : "float64");
   } catch (nb::python_error& error) {
-    throw OverflowError(cat("tensor: ", message_of(error.value())));
+    if (error.matches(PyExc_OverflowError)) {
+      throw OverflowError(cat("tensor: ", message_of(error.value())));
+    }
+    if (!error.matches(PyExc_TypeError) && !error.matches(PyExc_ValueError)) throw;
+    throw DTypeError(
+        cat("tensor: ", is_list(given) ? "an entry of the list" : describe(given),
+            " cannot become a tensor; arrays, numbers and lists of them can",
+            nb::hasattr(given, "nnz") ? ", as what its to_dense() or toarray() makes" : ""));
   }
 }
 
@@ -112,7 +144,8 @@ void look_through(nb::handle object, Entries& found) {
     for (nb::handle entry : nb::tuple(object)) look_through(entry, found);
   } else if (PyLong_Check(object.ptr()) == 0) {
     nb::object dtype = nb::getattr(object, "dtype", nb::none());
-    if (dtype.is_none() && PyObject_CheckBuffer(object.ptr()) != 0) {
+    const bool is_array = PyObject_CheckBuffer(object.ptr()) != 0 || has_numpy_elements(object);
+    if (dtype.is_none() && is_array) {
       dtype = numpy("asarray")(object).attr("dtype");
     }
     if (!dtype.is_none()) {
@@ -128,13 +161,13 @@ void look_through(nb::handle object, Entries& found) {
   }
 }
 
-/// Python's floats become float32 and its complex numbers complex64, unless an entry that has a
-/// dtype of its own is wider.
+/// Python's floats become float32 and its complex numbers complex64, unless an entry has a floating
+/// dtype of its own.
 DType natural_dtype(DType parsed_dtype, const Entries& entries) {
-  if (parsed_dtype != DType::kFloat64 && parsed_dtype != DType::kComplex128) return parsed_dtype;
   if (entries.own && (is_floating(*entries.own) || is_complex(*entries.own))) {
     return entries.has_complex ? complex_dtype(*entries.own) : *entries.own;
   }
+  if (parsed_dtype != DType::kFloat64 && parsed_dtype != DType::kComplex128) return parsed_dtype;
   return parsed_dtype == DType::kFloat64 ? DType::kFloat32 : DType::kComplex64;
 }
 
@@ -182,7 +215,7 @@ Tensor import_numbers(nb::handle object, std::optional<DType> dtype) {
   const bool wants_integers = dtype ? is_integer(*dtype) : entries.are_integers();
   if (kind == "O" && !entries.has_other) {  // integers beyond 64 bits
     if (wants_integers) return exact(object, dtype);
-    array = as_floats(array, entries.has_complex);
+    array = as_floats(array, object, entries.has_complex);
   }
   const Tensor tensor = import_numpy(array);
   if (is_inexact && wants_integers && may_have_lost(tensor)) return exact(object, dtype);

@@ -34,8 +34,24 @@ inline constexpr OperatorName kComparisons[] = {{"equal", "eq"},   {"not_equal",
 /// What operators take beside tensors.
 inline bool is_number_or_array(nb::handle object) {
   return PyLong_Check(object.ptr()) || PyFloat_Check(object.ptr()) ||
-         PyComplex_Check(object.ptr()) || nb::hasattr(object, "__array__") ||
-         nb::hasattr(object, "__dlpack__");
+         PyComplex_Check(object.ptr()) || nb::hasattr(object, "__dlpack__") ||
+         has_numpy_elements(object);
+}
+
+/// Whether an operator of tensors takes this object; others get NotImplemented, so that Python asks
+/// them.
+bool is_operand(nb::handle object);
+
+/// Both sides of an operator, as T, one of which is the tensor itself.
+template <class T>
+std::pair<Arg<T>, Arg<T>> operands(nb::handle first, nb::handle second) {
+  std::pair<Arg<T>, Arg<T>> both{first, second};
+  named_call([] { return Call::place("other"); },
+             [&] {
+               both.first.convert();
+               both.second.convert();
+             });
+  return both;
 }
 
 /// Defines a method, function(code, self, other). `stub` is what follows its name in stubs.

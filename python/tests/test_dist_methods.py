@@ -138,7 +138,7 @@ def test_strict_forbids_what_gathers_silently():
                 cuop.sum,
                 lambda x: x.tolist(),
                 lambda x: x.numpy(),
-                lambda x: cuop.eye(14) @ x,
+                lambda x: cuop.matmul(cuop.eye(14), x),
             ]:
                 with pytest.raises(GatherError, match="gather_all"):
                     convert(x)
@@ -246,5 +246,47 @@ def test_random_chains_are_numpys(steps, shape, ranks, layout, seed):
             x = STEPS[step](x)
             assert x.shape == expected.shape and x.dtype == expected.dtype.name
         np.testing.assert_allclose(x.gather_all().to_numpy(), expected, rtol=1e-9, atol=1e-12)
+
+    dist.run_ranks(work, ranks)
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_numbers_of_distributed_tensors(ranks):
+    array = np.arange(12.0).reshape(4, 3)
+
+    def work(comm):
+        x = parted(comm, array, dist.Sharding(dist.Mesh.line(comm.size), dist.P("r", None)))
+        assert 5.0 in x and 99 not in x and None not in x
+        assert f"{x.sum():.2f}" == "66.00" and f"{x}" == str(x)
+        with pytest.raises(
+            cuop.ShapeError, match="^format: the tensor has 12 elements, needed is 1$"
+        ):
+            f"{x:.2f}"
+        with pytest.raises(
+            cuop.ShapeError, match=r"^bool: the tensor has 12 .* any\(\) or all\(\)"
+        ):
+            bool(x)
+        with pytest.raises(cuop.ExecutionError, match="a distributed mask of its first dimensions"):
+            x[[0, 1]]
+
+    dist.run_ranks(work, ranks)
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_a_product_with_an_array_of_one_rank_is_refused(ranks):
+    def work(comm):
+        x = parted(
+            comm, np.ones((4, 3)), dist.Sharding(dist.Mesh.line(comm.size), dist.P("r", None))
+        )
+        for here in [cuop.ones((2, 4), dtype="float64"), np.ones((2, 4))]:
+            with pytest.raises(cuop.DTypeError, match="beside a DistTensor needed is another one"):
+                here @ x
+            with pytest.raises(cuop.DTypeError, match="beside a DistTensor needed is another one"):
+                x @ here.T
+        for wrong in [lambda: 2.0 @ x, lambda: x @ 2.0]:
+            with pytest.raises(cuop.ShapeError, match="matmul: a number was given"):
+                wrong()
+        with pytest.raises(TypeError, match="unsupported operand"):
+            object() @ x
 
     dist.run_ranks(work, ranks)

@@ -354,3 +354,26 @@ def test_gather_refuses_what_it_cannot_read():
         cuop.gather([1, 2], 0, [2])
     with pytest.raises(cuop.DTypeError, match="gather: the indices must be integers"):
         cuop.gather([1, 2], 0, [0.5])
+
+
+class Raising:
+    """A number whose value cannot be had."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def __index__(self):
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [ValueError("no value"), KeyboardInterrupt(), SystemExit(3)])
+def test_what_a_bound_raises_is_raised(error):
+    x = cuop.zeros((4, 4))
+    for bounds in (slice(Raising(error), 3), slice(0, Raising(error)), slice(0, 3, Raising(error))):
+        with pytest.raises(type(error)):
+            x[bounds]
+        with pytest.raises(type(error)):
+            x[bounds] = 7
+    with pytest.raises(type(error)):
+        cuop.zeros((2, Raising(error)))
+    assert x.sum().item() == 0

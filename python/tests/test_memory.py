@@ -11,6 +11,7 @@ import pytest
 from fresh_process import run_with
 
 import cuop
+import genesis.cuda
 
 MIB = 1 << 20
 
@@ -95,12 +96,20 @@ def test_a_limit_is_an_error_with_figures_and_the_program_goes_on(pool):
             lambda: cuop.set_memory_callback(print, [2.0], "cpu"),
             "set_memory_callback: thresholds has 2",
         ),
-        (lambda: cuop.memory_snapshot("/no/such/folder/x", "cpu"), "cannot be written"),
     ],
 )
 def test_what_cannot_be_is_said(pool, call, message):
     with pytest.raises((cuop.ExecutionError, cuop.DTypeError), match=message):
         call()
+
+
+def test_a_snapshot_that_cannot_be_written_is_a_file_error(tmp_path):
+    (tmp_path / "taken.html").mkdir()
+    for path in ["/no/such/folder/x", tmp_path / "taken", "/dev/null/x"]:
+        with pytest.raises(cuop.FileError, match="memory snapshot: .*"):
+            cuop.memory_snapshot(path, "cpu")
+        with pytest.raises(OSError, match="memory snapshot"):
+            genesis.cuda.memory_snapshot(path)
 
 
 def test_the_cache_keeps_to_its_size(pool):

@@ -216,3 +216,60 @@ def test_long_lists_that_are_not_regular():
             cuop.tensor(entries)
     with pytest.raises(cuop.DTypeError):
         cuop.tensor(words)
+
+
+def test_bfloat16_goes_to_lists_and_comes_from_them():
+    halves = cuop.tensor([0.5, -1.5], dtype="bfloat16")
+    assert halves.tolist() == [0.5, -1.5]
+    for entries, dtype in (
+        ([halves[0], halves[1]], "bfloat16"),
+        ([halves, halves], "bfloat16"),
+        ([halves[0], 2.0], "bfloat16"),
+        ((halves[0], 2), "bfloat16"),
+        ([[halves[0]], [np.float32(2)]], "float32"),
+        ([halves[0], np.float16(2)], "float32"),
+        ([halves[0], 1j], "complex64"),
+    ):
+        x = cuop.tensor(entries)
+        assert x.dtype == dtype
+        assert x.reshape(-1)[0].item() == 0.5
+    assert cuop.tensor([halves[0], 2.0], dtype="int32").tolist() == [0, 2]
+    np.testing.assert_array_equal(np.asarray(halves, dtype="float64"), [0.5, -1.5])
+    with pytest.raises(cuop.ShapeError, match="no regular shape"):
+        cuop.tensor([halves, halves[0]])
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", *INTEGERS, "float16", "float32", "float64", "complex64", "complex128"]
+)
+def test_numbers_keep_the_dtype_that_they_have(dtype):
+    number = np.dtype(dtype).type(1)
+    for given in (number, np.array(number), cuop.tensor(number)):
+        x = cuop.full((2,), given)
+        assert x.dtype == dtype and x.tolist() == [number.item()] * 2
+        assert cuop.full((2,), given, "float64" if dtype[0] != "c" else dtype).tolist() == [1, 1]
+        if dtype == "bool" or dtype.startswith("complex"):
+            continue
+        counted = dtype if dtype.startswith("float") else "int64"
+        for count in (cuop.arange(given), cuop.arange(0, given), cuop.arange(0, 1, given)):
+            assert count.dtype == counted and count.tolist() == [0]
+    assert cuop.full((), cuop.tensor(0.1, dtype="bfloat16")).dtype == "bfloat16"
+    assert cuop.full((), 0.1).dtype == "float32" and cuop.full((), 1).dtype == "int64"
+    assert cuop.arange(np.uint8(3), 0, -1).tolist() == [3, 2, 1]
+    assert cuop.arange(0, np.float32(1), np.float64(0.5)).dtype == "float64"
+    assert cuop.arange(np.uint64(2**63), np.uint64(2**63 + 1)).dtype == "uint64"
+    with pytest.raises(cuop.DTypeError, match="arange: start: list is not a number"):
+        cuop.arange([1])
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, MemoryError, RuntimeError])
+def test_what_a_sequence_raises_is_raised(error):
+    class Rows:
+        def __len__(self):
+            return 3
+
+        def __getitem__(self, i):
+            raise error
+
+    with pytest.raises(error):
+        cuop.tensor(Rows())

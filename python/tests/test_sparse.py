@@ -111,3 +111,19 @@ def test_errors_are_worded():
         cuop.sparse_csr([0, 1, 2], [0, 9], [1.0, 2.0], (2, 3))
     with pytest.raises(cuop.errors.ShapeError, match="sparse_coo: rows"):
         cuop.sparse_coo([0], [0, 1], [1.0, 2.0], (2, 3))
+
+
+def test_products_that_sparse_matrices_do_not_have_are_refused_in_words():
+    dense, peer = cuop.ones((3, 3)), scipy.sparse.csr_array(np.eye(3, dtype=np.float32) * 2)
+    a = cuop.to_sparse(peer)
+    for product in [lambda: a @ a, lambda: dense @ a, lambda: a @ peer, lambda: a @ None]:
+        with pytest.raises(TypeError, match="unsupported operand"):
+            product()
+    np.testing.assert_array_equal(dense @ peer, dense.numpy() * 2)  # SciPy knows how
+    for matrix in [a, peer, [peer, peer]]:
+        with pytest.raises(
+            cuop.DTypeError, match="tensor: data: .* cannot become a tensor; arrays"
+        ):
+            cuop.tensor(matrix)
+    with pytest.raises(cuop.DTypeError, match=r"as what its to_dense\(\) or toarray\(\) makes"):
+        cuop.add(a, 1)

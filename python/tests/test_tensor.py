@@ -375,3 +375,26 @@ def test_contains_what_some_element_equals():
     assert np.array([9.0, 2.0]) in x  # broadcast, as NumPy does
     assert 1 not in cuop.zeros((0, 3))
     assert "a" not in x and None not in x
+
+
+@pytest.mark.parametrize(
+    ("call", "who"),
+    [
+        (bool, "bool"),
+        (int, "int"),
+        (float, "float"),
+        (complex, "complex"),
+        ("{:.2f}".format, "format"),
+    ],
+)
+def test_several_elements_are_no_number(call, who):
+    several = cuop.tensor([1.0, 2, 3])
+    with pytest.raises(
+        cuop.ShapeError, match=f"^{who}: the tensor has 3 elements, needed is 1"
+    ) as caught:
+        call(several)
+    assert ("any() or all()" in str(caught.value)) == (who == "bool")
+    with pytest.raises(cuop.ShapeError, match="^index: the tensor has 2 elements"):
+        range(3)[cuop.tensor([1, 2])]
+    with pytest.raises(cuop.ShapeError, match="^item: the tensor has 3 elements, needed is 1$"):
+        several.item()
