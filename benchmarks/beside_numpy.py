@@ -51,6 +51,8 @@ def calls(lib, x, y, places, mask) -> dict:
         "x / y": lambda: x / y,
         "x // y": lambda: x // y,
         "x % y": lambda: x % y,
+        "x // 7": lambda: x // 7,
+        "x % 7": lambda: x % 7,
         "x ** 2": lambda: x**2,
         "x ** 1.5": lambda: x**1.5,
         "x > y": lambda: x > y,

@@ -15,10 +15,11 @@ def reduction(name, dim=None, keepdim=False, mode="plain"):
     return getattr(executor, name)(dim, keepdim, mode)
 
 
-def convolution(bias=None, stride=1, padding=0, dilation=1, groups=1):
-    """Of images or volumes; the bias is an input, not an argument."""
+def convolution(dimensions, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    """Of images (2 dimensions) or volumes (3); the bias is an input, not an argument."""
     del bias
-    return executor.conv(stride, padding, dilation, groups)
+    each = ((v,) * dimensions if isinstance(v, int) else v for v in (stride, padding, dilation))
+    return executor.conv(*each, groups)
 
 
 def mixed_precision(comm_dtype="float16"):
@@ -45,8 +46,8 @@ _BY_NAME = {
     "batch_matmul": executor.batch_matmul,
     "transpose": executor.transpose,
     "add": executor.add,
-    "conv2d": convolution,
-    "conv3d": convolution,
+    "conv2d": functools.partial(convolution, 2),
+    "conv3d": functools.partial(convolution, 3),
     "fft2d": executor.fft2d,
     "tensordot": executor.tensordot,
     **{

@@ -16,7 +16,7 @@ std::vector<int64_t> integers(const char* who, nb::handle object) {
   const auto integer = [&](nb::handle item) {
     nb::object index = nb::steal(PyNumber_Index(item.ptr()));
     if (!index.is_valid()) {
-      if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) nb::raise_python_error();
+      if (PyErr_ExceptionMatches(PyExc_Exception) == 0) nb::raise_python_error();  // Ctrl-C
       PyErr_Clear();
       const std::string entry = item.is(object) ? "" : cat(" with ", describe(item));
       throw DTypeError(cat(who, ": an integer or a sequence of integers is needed, given ",

@@ -108,8 +108,11 @@ void define_poisson(Module& m) {
       "\"dirichlet\" (the outermost rows and columns of grid are given values and stay) or "
       "\"neumann\" (no flux through the edges, cells are centers of squares); method \"jacobi\", "
       "\"rb-sor\", \"cg\", \"multigrid\" or \"direct\". At most `iterations` sweeps, iterations or "
-      "cycles; tol is of the residual's 2-norm over that of rhs, of \"jacobi\" of the 2-norm of a "
-      "sweep's update. Where the edges leave the mean of u open it is that of grid, and the mean "
+      "cycles; tol is of the residual's 2-norm over that of the right-hand side that is solved for "
+      "(rhs without its mean where that is left out; with \"dirichlet\" rhs within the edges, less "
+      "the given values / dx^2 in the cells beside them; over the first residual where that is 0), "
+      "of \"jacobi\" of the 2-norm of a sweep's update. Where the edges leave the mean of u open "
+      "it is that of grid, and the mean "
       "of rhs is left out (info.dropped_mean). Collective.",
       "method"_a = "multigrid");
 }

@@ -58,8 +58,9 @@ void bind_random(Module& m) {
       },
       "low"_a, "high"_a, "shape"_a, "dtype"_a = "int64", "device"_a = nb::none(),
       "generator"_a = nb::none(), "out"_a = nb::none(), ReturnsOut(), Released(),
-      "Integers in [low, high) of any integer dtype. Raises ExecutionError when the range is empty "
-      "or the dtype cannot hold it.");
+      "Integers in [low, high) of any integer dtype; both are 64-bit integers, up to 2^63 - 1. "
+      "Raises "
+      "ExecutionError when the range is empty or the dtype cannot hold it.");
   m.def(
       "permutation",
       [](int64_t n, OptionalDevice device, Generator* generator) {

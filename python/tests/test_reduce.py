@@ -439,3 +439,13 @@ def test_sums_of_complex_rows(dtype, length):
         if theirs.shape[1] > 0:
             got, expected = ours.mean(axis=1).numpy(), wide.mean(axis=1)
             assert np.all(np.abs(got - expected) <= 4 * EPS[dtype] * np.abs(wide).sum(axis=1)), name
+
+
+@pytest.mark.parametrize("n", [3, 17, 31, 100, 1000, 5000])
+def test_variance_beside_a_first_number_that_is_far(n):
+    """The center is the mean of a few first numbers: where these are far from the mean it is taken anew."""
+    x = np.random.default_rng(n).standard_normal((40, n))
+    x[:, 0] += 1e4
+    expected = np.var(x.astype(np.longdouble), axis=1).astype(np.float64)
+    for got in (cuop.var(x, 1), cuop.var(np.ascontiguousarray(x.T), 0), cuop.std(x, 1) ** 2):
+        np.testing.assert_allclose(got.to_numpy(), expected, rtol=32 * EPS["float64"])

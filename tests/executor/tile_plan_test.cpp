@@ -105,7 +105,8 @@ TEST(TilePlan, CandidatesAreAllThatWereWeighed) {
     }
   }
   EXPECT_THAT(strategies, ::testing::ElementsAre("one", "dim 1", "dim 0", "grid", "steps"));
-  EXPECT_THAT(plan.explain(), HasSubstr("* " + plan.strategy + ": "));
+  EXPECT_EQ(plan.detail, "(dim 1 in 2, dim 0 in 2)");
+  EXPECT_THAT(plan.explain(), HasSubstr("* grid (dim 1 in 2, dim 0 in 2): "));
   EXPECT_THAT(plan.to_json(), HasSubstr("\"feasible\":true"));
   const TilePlan none = plan_tiles(matmul(600, 500, 700), machine(4, 8));
   EXPECT_THAT(none.explain(), HasSubstr("does not fit, needed are "));

@@ -54,7 +54,9 @@ def distributed_jacobi_2d(
 
     method "jacobi": u <- (N + S + E + W - dx^2 rhs) / 4 a sweep; stops early when the 2-norm of a
     sweep's update over the whole grid is below `tol`. Others stop when the 2-norm of the residual is
-    at most `tol` times that of rhs (where rhs is zero, times that of the first residual):
+    at most `tol` times that of the right-hand side that is solved for: rhs without its mean where that
+    is left out, with "dirichlet" rhs within the edges, less the given values / dx^2 in the cells beside
+    them (where that is zero, times that of the first residual):
     "rb-sor", over-relaxation in red-black order with the best factor; "cg", conjugate gradients;
     "multigrid", V-cycles, of which each takes seven to ten times off the residual whatever the size;
     "direct", by sine, cosine or Fourier transforms, to rounding whatever `tol`. `iterations` bounds

@@ -82,13 +82,26 @@ auto readable(const T* from, float* room, int64_t n) {
   }
 }
 
+/// Whether so much is taken away for the center's distance from the mean of all that doubles lose
+/// digits: more than `most` of the squares. The center was the mean of too few then, as where the
+/// first number is far from the others. What was a float has digits to lose.
+template <class T>
+bool is_far(double sum, double squares, int64_t n, double most) {
+  return std::is_same_v<T, double> && sum * sum > most * static_cast<double>(n) * squares;
+}
+
 template <class T>
 void fold_row(Moments& state, const T* row, int64_t n) {
   float room[jit::is_narrow_type<T> ? kBlock : 1];
   for (int64_t i = 0; i < n; i += kBlock) {
     const int64_t size = std::min(kBlock, n - i);
     const auto* const block = readable(row + i, room, size);
-    state.merge(moments_about(center_of(block, sample_of(size)), block, size));
+    Moments block_state = moments_about(center_of(block, sample_of(size)), block, size);
+    if (is_far<T>(block_state.sum, block_state.squares, size, 0.75)) {
+      const double mean = block_state.center + block_state.sum / static_cast<double>(size);
+      block_state = moments_about(mean, block, size);
+    }
+    state.merge(block_state);
   }
 }
 
@@ -173,15 +186,29 @@ void columns(void* states, const void* const* rows, int64_t row_count, int64_t c
       for (int64_t j = 0; j < width; ++j) {
         center[j] = start[j] + center[j] / static_cast<double>(sample);
       }
-      add_rows<T>(block, count, first, width, [&]<class X, size_t N>(int64_t j, X(&x)[N]) {
-        const X from = read<X>(center + j);
+      const auto add_moments = [&] {
+        add_rows<T>(block, count, first, width, [&]<class X, size_t N>(int64_t j, X(&x)[N]) {
+          const X from = read<X>(center + j);
 #pragma GCC unroll 4
-        for (X& value : x) value = value - from;
-        add_to(sum + j, x);
+          for (X& value : x) value = value - from;
+          add_to(sum + j, x);
 #pragma GCC unroll 4
-        for (X& value : x) value = value * value;
-        add_to(squares + j, x);
-      });
+          for (X& value : x) value = value * value;
+          add_to(squares + j, x);
+        });
+      };
+      add_moments();
+      bool is_any_far = false;
+      for (int64_t j = 0; j < width; ++j) {
+        is_any_far = is_any_far || is_far<T>(sum[j], squares[j], count, 0.9);
+      }
+      if (is_any_far) {
+        for (int64_t j = 0; j < width; ++j) {
+          center[j] += sum[j] / static_cast<double>(count);
+          sum[j] = squares[j] = 0.0;
+        }
+        add_moments();
+      }
       for (int64_t j = 0; j < width; ++j) {
         static_cast<Moments*>(states)[first + j].merge({center[j], sum[j], squares[j], count});
       }
