@@ -32,7 +32,7 @@ import cuop
 x = cuop.asarray(np.ones((300, 300), np.float32))
 large = cuop.ones((1500, 1500))
 big = cuop.asarray(np.ones(200_000, np.float32))
-images, weight = cuop.ones((1, 3, 32, 32)), cuop.ones((4, 3, 3, 3))
+images, weight = cuop.ones((1, 8, 32, 32)), cuop.ones((4, 8, 3, 3))
 started = threading.Semaphore(0)
 
 class Slow:

@@ -26,8 +26,8 @@ void multiply() {
 
 void convolve() {
   backend::set_thread_count(4);
-  const Tensor y = conv2d(ones({1, 3, 32, 32}), ones({4, 3, 3, 3}));
-  EXPECT_EQ(*y.data<float>(), 27.0F);
+  const Tensor y = conv2d(ones({1, 8, 32, 32}), ones({4, 8, 3, 3}));
+  EXPECT_EQ(*y.data<float>(), 72.0F);
 }
 
 /// These two end each other's processes, or hang, by the threads of their libraries.
