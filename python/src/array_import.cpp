@@ -103,6 +103,11 @@ nb::object numpy_array_of(nb::handle object) {
   try {
     return numpy("asarray")(object);
   } catch (nb::python_error& error) {
+    const bool is_read = !nb::hasattr(object, "__array__");  // by NumPy, which calls nothing of it
+    if (is_read && (error.matches(PyExc_ValueError) || error.matches(PyExc_TypeError))) {
+      throw DTypeError(cat("tensor: the array interface of ", class_name(object),
+                           " cannot be read: ", message_of(error.value())));
+    }
     if (message_of(error.value()).find("not producing an array") == std::string::npos) {
       throw;
     }

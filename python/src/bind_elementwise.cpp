@@ -165,6 +165,10 @@ const std::map<PyObject*, std::string>& reflected_methods() {
 /// `array += tensor`, is NumPy's work on the elements.
 nb::object array_ufunc(nb::handle, nb::handle ufunc, const std::string& method,
                        const nb::args& inputs, const nb::kwargs& options) {
+  if (!nb::isinstance(ufunc, numpy("ufunc"))) {
+    throw DTypeError(
+        cat("__array_ufunc__: ufunc: needed is a ufunc of NumPy, given ", describe(ufunc)));
+  }
   const bool is_operator = method == "__call__" && options.size() == 0 && inputs.size() == 2 &&
                            !nb::isinstance<Tensor>(inputs[0]) && nb::isinstance<Tensor>(inputs[1]);
   if (is_operator) {

@@ -190,3 +190,13 @@ def test_a_product_that_is_none_of_the_tensors_is_the_others():
             wrong @ x
     np.testing.assert_array_equal([[1, 2], [3, 4]] @ x, [[3, 3], [7, 7]])
     np.testing.assert_array_equal(x @ ((1, 2), (3, 4)), [[4, 6], [4, 6]])
+
+
+def test_interfaces_and_ufuncs_that_are_none_are_refused():
+    class Odd:
+        __array_interface__ = 1
+
+    with pytest.raises(cuop.DTypeError, match="array interface of Odd cannot be read"):
+        cuop.exp(Odd())
+    with pytest.raises(cuop.DTypeError, match="__array_ufunc__: ufunc: needed is a ufunc of NumPy"):
+        cuop.ones(3).__array_ufunc__("int8", "lower", [1])
