@@ -184,6 +184,10 @@ void check_coefficient(const char* who, const char* name, const Scalar& value, D
     throw ExecutionError(cat(who, ": ", name, " is ", value.to_double(), ", the result is ", dtype,
                              ", which needs a whole number"));
   }
+  if (value.is_floating() && std::abs(value.to_double()) >= 0x1p63) {
+    throw DTypeError(
+        cat(who, ": ", name, " is ", value.to_double(), ", which does not fit dtype ", dtype));
+  }
   if (is_integer(dtype) && !fits(value.to_int64(), dtype)) {
     throw DTypeError(
         cat(who, ": ", name, " is ", value.to_int64(), ", which does not fit dtype ", dtype));
