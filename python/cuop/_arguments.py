@@ -56,6 +56,11 @@ def integer(
     return number
 
 
+def size_arguments(who: str, **named: Any) -> tuple[int, ...]:
+    """The sizes of dimensions, by name, as ints."""
+    return tuple(integer(each, who, name, least=0, most=MOST_SIZE) for name, each in named.items())
+
+
 def _shortened(number: int) -> str:
     # Python writes no integer of more than some thousand digits.
     return str(number) if number.bit_length() <= 128 else f"a number of {number.bit_length()} bits"

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import cuop
 from cuop import dist
-from cuop._arguments import MOST_RANKS, MOST_SIZE, integer, number, refused
+from cuop._arguments import MOST_RANKS, integer, number, refused, size_arguments
 from cuop.dist import compute_2d_grid
 from cuop.errors import ExecutionError
 
@@ -235,10 +235,7 @@ class CostModel:
 
     def _plan(self, M, K, N, strategy, dtype_bytes, who):
         """(plan, whether it fits the memory)."""
-        sizes = tuple(
-            integer(size, who, name, least=0, most=MOST_SIZE)
-            for size, name in ((M, "M"), (K, "K"), (N, "N"))
-        )
+        sizes = size_arguments(who, M=M, K=K, N=N)
         if dtype_bytes not in _DTYPES:
             raise ExecutionError(
                 f"{who}: dtype_bytes is {dtype_bytes!r}, possible are {sorted(_DTYPES)}"

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterable
 
 from cuop import executor
-from cuop._arguments import MOST_SIZE, integer, number, refused
+from cuop._arguments import number, refused, size_arguments
 from cuop.errors import ExecutionError
 from cuop.report.page import format_bytes
 from distributed_gpu._call import check_manager, mpi_errors, told
@@ -129,10 +129,7 @@ class ResourcePlanner:
     def plan_matmul(self, M, K, N, dtype="float32"):
         """The plan for [M, K] @ [K, N]."""
         with told(self.mpi, "plan_matmul"):
-            M, K, N = (
-                integer(size, "plan_matmul", name, least=0, most=MOST_SIZE)
-                for size, name in ((M, "M"), (K, "K"), (N, "N"))
-            )
+            M, K, N = size_arguments("plan_matmul", M=M, K=K, N=N)
         return self.plan_operation("matmul", ((M, K), (K, N)), dtype)
 
     def plan_operation(self, op, shapes, dtype="float32", **options):

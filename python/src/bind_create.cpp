@@ -143,9 +143,8 @@ void bind_create(Module& m) {
       },
       "shape"_a, "fill_value"_a, "dtype"_a = nb::none(), "device"_a = nb::none(), Released(),
       "Tensor with every element equal to `fill_value`. Python floats give float32, complex "
-      "numbers "
-      "complex64 and ints int64, other numbers their own dtype. Raises OverflowError when `dtype` "
-      "cannot hold it.");
+      "numbers complex64 and ints int64, other numbers their own dtype. Raises OverflowError when "
+      "`dtype` cannot hold it.");
   define_zeros_of(m, "TensorFloat", DType::kFloat32, "A float32 tensor of zeros.");
   define_zeros_of(m, "TensorDouble", DType::kFloat64, "A float64 tensor of zeros.");
   m.def(

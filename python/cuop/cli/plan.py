@@ -49,17 +49,12 @@ def plan(
         values.whole_option("fft, ifft, rfft, irfft: axis (default -1); sum, ...: (default all)."),
     ] = None,
     dims: Annotated[int, values.whole_option("tensordot: dimensions that are summed over.", 0)] = 2,
-    dim0: Annotated[int, values.whole_option("transpose: first axis.")] = 0,
-    dim1: Annotated[int, values.whole_option("transpose: second axis.")] = 1,
-    mode: Annotated[
-        str, values.choice_option("sum, mean: plain, compensated or exact.", "MODE", values.MODES)
-    ] = "plain",
+    dim0: values.Dim0 = 0,
+    dim1: values.Dim1 = 1,
+    mode: values.Mode = "plain",
     stride: Annotated[int, values.whole_option("conv2d, conv3d: pixels between windows.", 1)] = 1,
     padding: Annotated[int, values.whole_option("conv2d, conv3d: zeros on each side.", 0)] = 0,
-    boundary: Annotated[
-        str,
-        values.choice_option("stencil, jacobi: zero or periodic.", "BOUNDARY", values.BOUNDARIES),
-    ] = "zero",
+    boundary: values.Boundary = "zero",
     iterations: Annotated[int, values.whole_option("stencil, jacobi: sweeps.", 1)] = 1,
     tol: Annotated[
         float, values.real_option("jacobi: norms are looked at where it is above 0.")

@@ -40,21 +40,16 @@ def run(
             "fft, ifft, rfft, irfft: axis (default -1); sum, mean: axis (default all)."
         ),
     ] = None,
-    dim0: Annotated[int, values.whole_option("transpose: first axis.")] = 0,
-    dim1: Annotated[int, values.whole_option("transpose: second axis.")] = 1,
+    dim0: values.Dim0 = 0,
+    dim1: values.Dim1 = 1,
     norm: Annotated[
         str,
         values.choice_option("fft, ..., fft2d: backward, ortho or forward.", "NORM", values.NORMS),
     ] = "backward",
-    mode: Annotated[
-        str, values.choice_option("sum, mean: plain, compensated or exact.", "MODE", values.MODES)
-    ] = "plain",
+    mode: values.Mode = "plain",
     stride: Annotated[int, values.whole_option("conv2d: pixels between windows.", 1)] = 1,
     padding: Annotated[int, values.whole_option("conv2d: zeros on each side.", 0)] = 0,
-    boundary: Annotated[
-        str,
-        values.choice_option("stencil, jacobi: zero or periodic.", "BOUNDARY", values.BOUNDARIES),
-    ] = "zero",
+    boundary: values.Boundary = "zero",
     iterations: Annotated[int, values.whole_option("stencil, jacobi: sweeps.", 0)] = 1,
     dx: Annotated[float, values.real_option("jacobi: grid spacing.", above=0)] = 1.0,
     tol: Annotated[

@@ -3,7 +3,7 @@ that repeats it and says what is allowed."""
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -116,3 +116,12 @@ def choice_option(help: str, metavar: str, names: Iterable[str]) -> Any:
 def size_option(help: str) -> Any:
     """typer's option of a number of bytes."""
     return typer.Option(metavar="SIZE", parser=size, help=help)
+
+
+# Options that `cuop run` and `cuop plan` share, to the word.
+Dim0 = Annotated[int, whole_option("transpose: first axis.")]
+Dim1 = Annotated[int, whole_option("transpose: second axis.")]
+Mode = Annotated[str, choice_option("sum, mean: plain, compensated or exact.", "MODE", MODES)]
+Boundary = Annotated[
+    str, choice_option("stencil, jacobi: zero or periodic.", "BOUNDARY", BOUNDARIES)
+]

@@ -1,13 +1,12 @@
 #include "cuop/core/profile.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
 
 #include "cuop/core/error.h"
+#include "cuop/core/home_process.h"
 #include "cuop/core/text.h"
 
 namespace cuop {
@@ -19,7 +18,7 @@ struct State {
   Profiler profiler;
   std::function<void(const std::string&)> write;
   bool is_on = false;
-  pid_t process = getpid();  ///< that has asked for it, whose end ends it
+  HomeProcess process;  ///< that has asked for it, whose end ends it
 };
 State& state() {
   static State* instance = new State;  // outlives static destructors that may still run operations
@@ -141,13 +140,13 @@ std::string to_text(const std::vector<ProfileRow>& rows) {
 
 void enable_profiling(bool is_on) {
   static const int registered = std::atexit([] {
-    if (state().process == getpid()) enable_profiling(false);  // not at the end of a fork
+    if (state().process.is_here()) enable_profiling(false);  // not at the end of a fork
   });
   (void)registered;
   std::string text;
   {
     const std::lock_guard lock(state().mutex);
-    state().process = getpid();
+    state().process = {};
     if (state().is_on == is_on) return;
     state().is_on = is_on;
     if (is_on) {

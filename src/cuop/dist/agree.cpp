@@ -177,7 +177,7 @@ void run_together(Communicator& comm, std::string_view call, const std::function
   if (error) {
     error = comm.cause_of(error);
     // When the failure came from another rank it is known already and `abort` changes nothing.
-    comm.abort_for(blamed_by(error), cat(call, ": ", message_of(error)));
+    comm.abort_for(blamed_by(error).value_or(-1), cat(call, ": ", message_of(error)));
     std::rethrow_exception(error);
   }
   try {

@@ -1,7 +1,5 @@
 #include "cuop/jit/compilations.h"
 
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdlib>
 
@@ -24,7 +22,7 @@ Compilations& Compilations::instance() {
   return *compilations;
 }
 
-Compilations::Compilations() : process_(getpid()) { register_end(); }
+Compilations::Compilations() { register_end(); }
 
 bool Compilations::should_stop() {
   if (!has_compiled_) register_end();
@@ -44,7 +42,7 @@ void Compilations::finish() {
 }
 
 void Compilations::end() noexcept {
-  if (getpid() != process_) return;  // a fork, without the threads that compile
+  if (!process_.is_here()) return;  // a fork, without the threads that compile
   std::unique_lock lock(mutex_);
   are_ending_ = true;
   none_runs_.wait_for(lock, kPatience, [this] { return running_ == 0; });

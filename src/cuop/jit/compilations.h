@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 
+#include "cuop/core/home_process.h"
 #include "cuop/core/noncopyable.h"
 
 namespace cuop::jit {
@@ -36,7 +37,7 @@ class Compilations {
   void begin(const std::string& kernel);
   void finish();
 
-  const int process_;
+  const HomeProcess process_;
   std::mutex mutex_;
   std::condition_variable none_runs_;
   std::atomic<bool> are_ending_ = false, has_compiled_ = false;

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/core/home_process.h"
 
 namespace cuop::backend {
 
@@ -30,7 +31,7 @@ std::thread::id ending_thread;       // written before the gate is closed
 std::atomic<int> forks = 0;          // that keep the gate closed for a moment
 thread_local int fork_handlers = 0;  // that this thread has begun and not ended
 
-const pid_t first_process = getpid();
+const HomeProcess first_process;
 
 template <class IsOver>
 void wait_until(Steady::time_point end, const IsOver& is_over) noexcept {
@@ -99,10 +100,7 @@ bool is_ending_thread() noexcept {
   return is_closed && std::this_thread::get_id() == ending_thread;
 }
 
-bool is_forked_thread() noexcept {
-  const pid_t process = getpid();
-  return process != first_process && process == gettid();
-}
+bool is_forked_thread() noexcept { return !first_process.is_here() && getpid() == gettid(); }
 
 void await_gated_calls() noexcept { await(round.fetch_add(1) % 2); }
 

@@ -1,7 +1,5 @@
 #include "cuop/backend/cuda/driver.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <iterator>
 #include <memory>
@@ -14,6 +12,7 @@
 #include "cuop/core/dynlib.h"
 #include "cuop/core/env.h"
 #include "cuop/core/error.h"
+#include "cuop/core/home_process.h"
 #include "cuop/memory/host_memory.h"
 
 namespace cuop::backend::cuda {
@@ -122,8 +121,8 @@ const Opened& opened() {
   return result;
 }
 
-pid_t first_process() {
-  static const pid_t process = getpid();
+const HomeProcess& first_process() {
+  static const HomeProcess process;
   return process;
 }
 
@@ -156,7 +155,7 @@ bool is_failure(Result result) {
 std::string hint(Result result) {
   switch (result) {
     case Result::kNotInitialized:
-      return getpid() != first_process()
+      return !first_process().is_here()
                  ? "; CUDA cannot be used by a process that was forked after its first use: start "
                    "it with the method 'spawn'"
                  : "";

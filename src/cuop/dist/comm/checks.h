@@ -57,14 +57,17 @@ void tell_errors(Communicator& comm, std::string_view who, Work&& work) {
   }
 }
 
-/// The rank that a caught exception names as the one that failed; -1 where it names none.
-inline int blamed_by(const std::exception_ptr& error) {
+/// The rank whose failure a caught exception tells of, as ranks are numbered in the world; none
+/// where it is the exception itself that went wrong.
+inline std::optional<int> blamed_by(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
   } catch (const CommunicationError& exception) {
     return exception.rank();
+  } catch (const RankFailure& failure) {
+    return failure.rank();
   } catch (...) {
-    return -1;
+    return std::nullopt;
   }
 }
 

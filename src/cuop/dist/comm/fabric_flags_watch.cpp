@@ -1,7 +1,5 @@
 // What becomes of streams that wait for a rank that does not come any more. No look calls the
 // driver, which may be waiting for those streams itself.
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -12,6 +10,7 @@
 
 #include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
+#include "cuop/core/home_process.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/comm/fabric_flags.h"
 #include "cuop/dist/comm/socket_link.h"
@@ -56,10 +55,10 @@ struct Flags::Process {
  private:
   Process() {
     std::atexit([] {
-      if (instance().process_ == getpid()) drain_all();  // not at the end of a fork
+      if (instance().process_.is_here()) drain_all();  // not at the end of a fork
     });
   }
-  const pid_t process_ = getpid();
+  const HomeProcess process_;
 };
 
 void Flags::start_watching() {

@@ -96,7 +96,7 @@ double Heartbeat::limit_of_environment() {
                            kLeastLimit, " and more, and 0 or inf for no limit"));
 }
 
-Heartbeat::Heartbeat(double limit) : limit_(limit), process_(getpid()) {
+Heartbeat::Heartbeat(double limit) : limit_(limit) {
   try {
     own_ = HeartbeatPage::make();
     OwnHeartbeats::instance().add(*this);
@@ -108,7 +108,7 @@ Heartbeat::Heartbeat(double limit) : limit_(limit), process_(getpid()) {
 Heartbeat::~Heartbeat() {
   if (own_.is_open()) OwnHeartbeats::instance().remove(*this);
   if (!thread_.joinable()) return;
-  if (process_ != getpid()) {  // a fork, which has no such thread
+  if (!process_.is_here()) {  // a fork, which has no such thread
     thread_.detach();
     return;
   }
@@ -119,7 +119,7 @@ Heartbeat::~Heartbeat() {
 
 /// A fork's end is not this process's end.
 void Heartbeat::leave() {
-  if (!own_.is_open() || process_ != getpid()) return;
+  if (!own_.is_open() || !process_.is_here()) return;
   own_.set_left();
   if (reports_) reports_->send({{rank_, false, own_.state()}});
 }

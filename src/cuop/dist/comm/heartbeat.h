@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "cuop/core/descriptor.h"
+#include "cuop/core/home_process.h"
 #include "cuop/core/noncopyable.h"
 #include "cuop/dist/comm/heartbeat_hosts.h"
 #include "cuop/dist/comm/heartbeat_page.h"
@@ -123,7 +124,7 @@ class Heartbeat : NonCopyable {
   void hear(const RankReport& report);
 
   double limit_;
-  int64_t process_;  // this one
+  HomeProcess process_;
   int rank_ = 0;
   std::unique_ptr<HostReports> reports_;  // null where all are on one host
   HeartbeatPage own_;

@@ -3,7 +3,6 @@
 // while the ranks start and end, never between.
 #include <mpi.h>
 #include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -14,6 +13,7 @@
 #include "cuop/core/env.h"
 #include "cuop/core/error.h"
 #include "cuop/core/hash.h"
+#include "cuop/core/home_process.h"
 #include "cuop/core/log.h"
 #include "cuop/core/noncopyable.h"
 #include "cuop/core/text.h"
@@ -279,11 +279,8 @@ class Session {
     return MPI_SUCCESS;
   }
 
-  /// A fork's end is not this process's end.
-  bool is_here() const { return process_ == getpid(); }
-
   bool part() noexcept {
-    if (!has_parted_ && is_here()) {
+    if (!has_parted_ && process_.is_here()) {
       has_parted_ = true;
       have_all_come_ = hub_->part();
     }
@@ -291,7 +288,7 @@ class Session {
   }
 
   void finalize() noexcept {
-    if (!is_here() || !is_usable()) return;
+    if (!process_.is_here() || !is_usable()) return;  // a fork's end is not this process's
     if (part()) {
       MPI_Finalize();
       return;
@@ -299,7 +296,7 @@ class Session {
     log(LogLevel::kWarn, "mpi: leaving without MPI_Finalize, not all ranks end after the failure");
   }
 
-  const pid_t process_ = getpid();
+  const HomeProcess process_;
   std::shared_ptr<PacketHub> hub_;
   int64_t worlds_ = 0;
   bool has_parted_ = false;

@@ -24,25 +24,11 @@ namespace {
 /// How long ranks may take to end after an interrupt before they are left to themselves.
 constexpr auto kPatience = std::chrono::milliseconds(500);
 
-/// The rank whose failure an error tells of, as ranks are numbered in the world; none where it is
-/// the error itself that went wrong.
-std::optional<int> rank_in(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const CommunicationError& failure) {
-    return failure.rank();
-  } catch (const RankFailure& failure) {
-    return failure.rank();
-  } catch (...) {
-    return std::nullopt;
-  }
-}
-
 // Of errors, from what a rank heard of another one to what is the call's in any case.
 enum Weight { kNone, kHeard, kOfItself, kOriginal, kInterrupt };
 
 Weight weight_of(const std::exception_ptr& error, int rank) {
-  const std::optional<int> failed = rank_in(error);
+  const std::optional<int> failed = blamed_by(error);
   if (!failed) return kOriginal;
   return *failed == rank ? kOfItself : kHeard;
 }

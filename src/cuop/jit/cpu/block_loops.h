@@ -227,21 +227,26 @@ constexpr unsigned kind_of_type = is_bool_type<T>      ? kBools
                                   : is_float_type<T>   ? kFloats
                                                        : kComplexes;
 
+/// Those where arguments are one element for all; null where an operation has none.
+template <class F, class T>
+constexpr ScalarKernels scalar_kernels() {
+  ScalarKernels kernels;
+  if constexpr (kPreparesNumber<F, T>) {
+    kernels.behind = run_with_number_behind<F, T>;
+  } else if constexpr (kTakesScalars<F, T>) {
+    kernels.behind = run_with_scalars_behind<F, T>;
+    if constexpr (F::arity == 2) kernels.before = run_with_scalar_before<F, T>;
+  }
+  return kernels;
+}
+
 template <class F, class T>
 void add_op_kernel(BlockTable& table) {
   if constexpr ((F::kinds & kind_of_type<T>) != 0) {
-    table.ops[static_cast<size_t>(op_code<F>)][static_cast<size_t>(dtype_of<T>)] =
-        block_kernel<F, T>();
-    if constexpr (kTakesScalars<F, T>) {
-      ScalarKernels& with_scalars =
-          table.scalar_ops[static_cast<size_t>(op_code<F>)][static_cast<size_t>(dtype_of<T>)];
-      with_scalars.behind = run_with_scalars_behind<F, T>;
-      if constexpr (F::arity == 2) with_scalars.before = run_with_scalar_before<F, T>;
-    }
-    if constexpr (kPreparesNumber<F, T>) {
-      table.scalar_ops[static_cast<size_t>(op_code<F>)][static_cast<size_t>(dtype_of<T>)].behind =
-          run_with_number_behind<F, T>;
-    }
+    constexpr auto kCode = static_cast<size_t>(op_code<F>);
+    constexpr auto kDType = static_cast<size_t>(dtype_of<T>);
+    table.ops[kCode][kDType] = block_kernel<F, T>();
+    table.scalar_ops[kCode][kDType] = scalar_kernels<F, T>();
   }
 }
 

@@ -62,11 +62,6 @@ Shape batch_shape(const char* who, const Tensor& a, const Tensor& b) {
   }
 }
 
-bool fits(int64_t value, DType dtype) {
-  return visit_dtype(IntegerTypes{}, dtype, "coefficient",
-                     [&]<class T>(TypeTag<T>) { return std::in_range<T>(value); });
-}
-
 /// That of the result when `asked` is wanted.
 DType result_dtype(const char* who, const Tensor& a, const Tensor& b,
                    const std::optional<DType>& asked) {
@@ -184,13 +179,8 @@ void check_coefficient(const char* who, const char* name, const Scalar& value, D
     throw ExecutionError(cat(who, ": ", name, " is ", value.to_double(), ", the result is ", dtype,
                              ", which needs a whole number"));
   }
-  if (value.is_floating() && std::abs(value.to_double()) >= 0x1p63) {
-    throw DTypeError(
-        cat(who, ": ", name, " is ", value.to_double(), ", which does not fit dtype ", dtype));
-  }
-  if (is_integer(dtype) && !fits(value.to_int64(), dtype)) {
-    throw DTypeError(
-        cat(who, ": ", name, " is ", value.to_int64(), ", which does not fit dtype ", dtype));
+  if (!value.fits(dtype)) {
+    throw DTypeError(cat(who, ": ", name, " is ", value, ", which does not fit dtype ", dtype));
   }
 }
 

@@ -198,7 +198,7 @@ void columns(void* states, const void* const* rows, int64_t row_count, int64_t c
         });
       };
       add_moments();
-      bool is_any_far = false;
+      bool is_any_far = false;  // so far that random numbers never are: all columns are read again
       for (int64_t j = 0; j < width; ++j) {
         is_any_far = is_any_far || is_far<T>(sum[j], squares[j], count, 0.9);
       }
