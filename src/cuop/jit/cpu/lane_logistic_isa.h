@@ -1,10 +1,10 @@
-// The logistic function and its relatives of vectors of AVX-512: by an inverse of few digits that
+// Relatives of the logistic function in stages: by an inverse, with AVX-512 one of few digits, that
 // is made good with what the quotient lacks.
 #pragma once
 
 #include "cuop/jit/cpu/lane_exponential_isa.h"
 
-#if defined(CUOP_HAS_LANE_FORMS) && defined(__AVX512F__)
+#ifdef CUOP_HAS_LANE_FORMS
 #include "cuop/jit/kernels/accurate/quick.h"
 
 namespace cuop::jit {
@@ -75,8 +75,10 @@ struct LogisticForm {
   }
   [[gnu::always_inline]] static int unsure(Lanes x) { return unsure_of<LogisticForm>(x); }
 };
+#ifdef __AVX512F__  // shorter vectors gain nothing
 template <>
 struct LaneForm<fn::Silu, float> : LogisticForm<OfX> {};
+#endif
 template <>
 struct LaneForm<fn::GeluTanh, float> : LogisticForm<OfCubic> {};
 

@@ -34,7 +34,7 @@ template <class Angle, int kUnit, class V>
 /// argument is small where P is not. Below 1 ulp, tried on all arguments.
 template <>
 struct LaneForm<fn::Tan, float> {
-  static constexpr int kApart = 8;
+  static constexpr int kApart = 10;
   struct Stage {
     Lanes r, less, shifted;
   };
@@ -42,7 +42,7 @@ struct LaneForm<fn::Tan, float> {
     const QuarterTurn<Lanes> turn = quarter_turn<RightAngle, 12>(x, doubt);
     const Lanes r = turn.r, w = fma(r, r, lanes(-0.375f));
     const Lanes slope = fma(w, lanes(1.6f), lanes(1.6f));
-    const Lanes p = horner<0, 1>(accurate::Fused<float>::kTangent, w);
+    const Lanes p = polynomial(accurate::Fused<float>::kTangent, w);
     stage = {r, minus_product(r, p, turn.excess * slope), turn.shifted};
   }
   [[gnu::always_inline]] static Lanes last(const Stage& stage, Lanes) {
@@ -96,7 +96,7 @@ struct LaneForm<fn::Tan, double> {
 template <>
 struct LaneForm<fn::Atan, float> {
   using C = accurate::Coefficients<float>;
-  static constexpr int kApart = 6;
+  static constexpr int kApart = 8;
   struct Stage {
     Lanes q, base;
   };
@@ -108,7 +108,7 @@ struct LaneForm<fn::Atan, float> {
   [[gnu::always_inline]] static Lanes last(const Stage& stage, Lanes x) {
     constexpr float kMain = 0.8125f, kRest = C::kHalfPiRest / C::kHalfPi;
     const Lanes q = stage.q, base = stage.base;
-    const Lanes p = horner<0, 1>(accurate::Fused<float>::kAtan, fma(q, q, lanes(-0.5f)));
+    const Lanes p = polynomial(accurate::Fused<float>::kAtan, fma(q, q, lanes(-0.5f)));
     const Lanes high = fma(q, lanes(kMain), base);
     const Lanes low = fma(base, lanes(kRest), fma(q, lanes(kMain), base - high));
     return apart(high + fma(q, p, low), sign_of(apart(x, base)));

@@ -318,6 +318,18 @@ template <int First, int Stride, class T, int Count, class V>
   }
 }
 
+/// All terms. Shorter vectors take as long each, of which more have to be on their way at once:
+/// there in two chains side by side.
+template <class T, int Count, class V>
+[[gnu::always_inline]] inline V polynomial(const T (&coefficients)[Count], V x) {
+  if constexpr (kVectorBytes == 64) {
+    return horner<0, 1>(coefficients, x);
+  } else {
+    const V square = x * x;
+    return fma(horner<1, 2>(coefficients, square), x, horner<0, 2>(coefficients, square));
+  }
+}
+
 /// A row's two numbers for each lane.
 template <class T>
 struct Row {
