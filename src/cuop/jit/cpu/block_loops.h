@@ -16,6 +16,7 @@
 #include "cuop/jit/cpu/lane_power_isa.h"
 #include "cuop/jit/cpu/lane_tangent_isa.h"
 #include "cuop/jit/cpu/number_behind_isa.h"
+#include "cuop/jit/cpu/quotients_isa.h"
 #include "cuop/jit/cpu/two_stages_isa.h"
 #include "cuop/jit/kernels/op_list.h"
 
@@ -216,6 +217,8 @@ constexpr BlockKernel block_kernel() {
     return run_lanes<F, T>;
   } else if constexpr (HasAttempt<F, T>) {
     return run_attempts<F, T>;
+  } else if constexpr (is_integer_type<T> && kIsIn<F, fn::FloorDivide, fn::Remainder>) {
+    return run_quotients<F, T>;
   } else {
     return run_block<F, T>;
   }
