@@ -138,6 +138,21 @@ CUOP_LANES Vector<double> load_double(const float* source) {
   return result;
 }
 
+/// Lanes 1, 0, 3, 2 and so on.
+CUOP_LANES Vector<double> swapped_pairs(const Vector<double>& a) {
+  return each<double>(
+      [](const auto& x) {
+#if defined(__AVX512F__)
+        return __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6);
+#elif defined(__AVX__)
+        return __builtin_shufflevector(x, x, 1, 0, 3, 2);
+#else
+        return __builtin_shufflevector(x, x, 1, 0);
+#endif
+      },
+      a);
+}
+
 /// Each of the first half of numbers with that of the second half, until `Count` are left in front.
 template <int Count, class T, int N, class Combine>
 CUOP_LANES void fold_halves(T (&part)[N], Combine&& combine) {

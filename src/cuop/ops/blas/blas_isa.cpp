@@ -1,4 +1,5 @@
 #include "cuop/backend/cpu/isa.h"
+#include "cuop/backend/cpu/lanes.h"
 #include "cuop/ops/arithmetic.h"
 #include "cuop/ops/blas/blas_kernels.h"
 
@@ -25,8 +26,11 @@ void axpy(int64_t count, T alpha, const T* x, const T* y, T* out) {
   for (int64_t i = 0; i < count; ++i) out[i] = plus(times(alpha, x[i]), y[i]);
 }
 
+using V = lanes::Vector<double>;
+constexpr int kLanes = lanes::kCount<double>;
 /// Independent sums hide the adder's latency and fill the vector registers.
-constexpr int kSums = 32;
+constexpr int kAbreast = 4;
+constexpr int kSums = kAbreast * kLanes;
 
 template <class T>
 std::complex<double> dot_real(int64_t count, const T* x, const T* y, bool) {
@@ -46,31 +50,43 @@ std::complex<double> dot_real(int64_t count, const T* x, const T* y, bool) {
   return sums[0];
 }
 
+/// Lanes in turn of real and imaginary parts: the sums of either, and of what is beyond groups.
+struct PartSums {
+  double real, imaginary;
+};
+template <class Product>
+[[gnu::always_inline]] inline PartSums part_sums(const V (&sums)[kAbreast], int64_t begin,
+                                                 int64_t n, const Product& product) {
+  double lane[kLanes];
+  lanes::store(lane, (sums[0] + sums[2]) + (sums[1] + sums[3]));
+  for (int64_t i = begin; i < n; ++i) lane[i % kLanes] += product(i);
+  lanes::fold_halves<2>(lane, [](double a, double b) { return a + b; });
+  return {lane[0], lane[1]};
+}
+/// Each part with its like and with the other.
 template <class R>
-std::complex<double> dot_complex(int64_t count, const std::complex<R>* x, const std::complex<R>* y,
-                                 bool conjugate) {
-  constexpr int kPairs = kSums / 4;
-  double real[kPairs] = {}, cross[kPairs] = {}, imag[kPairs] = {}, other[kPairs] = {};
-  for (int64_t i = 0; i < count; i += kPairs) {
-    const int filled = static_cast<int>(count - i < kPairs ? count - i : kPairs);
-    for (int j = 0; j < filled; ++j) {
-      const double a = x[i + j].real(), b = x[i + j].imag();
-      const double c = y[i + j].real(), d = y[i + j].imag();
-      real[j] += a * c;
-      cross[j] += b * d;
-      imag[j] += a * d;
-      other[j] += b * c;
+std::complex<double> dot_complex(int64_t count, const std::complex<R>* first,
+                                 const std::complex<R>* second, bool conjugate) {
+  const auto* x = reinterpret_cast<const R*>(first);
+  const auto* y = reinterpret_cast<const R*>(second);
+  V like[kAbreast] = {}, other[kAbreast] = {};
+  const int64_t n = 2 * count;
+  int64_t i = 0;
+  for (; i + kSums <= n; i += kSums) {
+#pragma GCC unroll 4
+    for (int k = 0; k < kAbreast; ++k) {
+      const int64_t at = i + k * kLanes;
+      const V a = lanes::load_double(x + at), b = lanes::load_double(y + at);
+      like[k] = like[k] + a * b;
+      other[k] = other[k] + a * lanes::swapped_pairs(b);
     }
   }
-  double sums[4] = {};
-  for (int j = 0; j < kPairs; ++j) {
-    sums[0] += real[j];
-    sums[1] += cross[j];
-    sums[2] += imag[j];
-    sums[3] += other[j];
-  }
-  return conjugate ? std::complex<double>(sums[0] + sums[1], sums[2] - sums[3])
-                   : std::complex<double>(sums[0] - sums[1], sums[2] + sums[3]);
+  const auto product = [](R a, R b) { return static_cast<double>(a) * static_cast<double>(b); };
+  const PartSums same = part_sums(like, i, n, [&](int64_t at) { return product(x[at], y[at]); });
+  const PartSums cross =
+      part_sums(other, i, n, [&](int64_t at) { return product(x[at], y[at ^ 1]); });
+  return conjugate ? std::complex<double>(same.real + same.imaginary, cross.real - cross.imaginary)
+                   : std::complex<double>(same.real - same.imaginary, cross.real + cross.imaginary);
 }
 
 template <class T>

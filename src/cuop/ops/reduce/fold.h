@@ -46,6 +46,9 @@ template <class Level>
 const Fold* exact_fold(DType element);
 template <class Level>
 const Fold* moments_fold(DType element);
+/// Sums of squares of float32 or float64; the state is a double.
+template <class Level>
+const Fold* square_fold(DType element);
 
 /// For every column j: where row[j] is better than best[j] (greater or less; a NaN is better than
 /// any number), best[j] = row[j] and position[j] = row_index.

@@ -43,7 +43,7 @@ class Run {
         fold_(*plan.fold),
         data_(data),
         source_bytes_(itemsize(plan.source)),
-        element_bytes_(itemsize(plan.input.element)),
+        element_bytes_(itemsize(plan.element)),
         length_(plan.length()) {}
 
   void rows(std::byte* states) const;

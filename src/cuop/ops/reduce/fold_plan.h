@@ -30,6 +30,7 @@ struct FoldPlan {
   const Fold* fold = nullptr;
   FoldInput input;
   DType source = DType::kFloat32;
+  DType element = DType::kFloat32;  ///< what the fold reads; not the input's where it squares that
   LoadFunction load = nullptr;
   bool is_direct = false;  ///< elements are folded where they lie
   bool by_columns = false;
