@@ -63,7 +63,7 @@ ADAPTERS = {
     "net/*": ("src/cuop/dist/comm/datagrams.cpp",),
     "netinet/*": ("src/cuop/dist/comm/socket_link.cpp", "src/cuop/dist/comm/datagrams.cpp"),
     "poll.h": ("src/cuop/dist/comm/socket_link.cpp", "src/cuop/dist/comm/heartbeat.cpp"),
-    "cxxabi.h": ("python/src/thread_end.cpp",),
+    "cxxabi.h": ("python/src/thread_end.cpp", "src/cuop/core/of_thread.cpp"),
     "*dnnl*": ("src/cuop/backend/cpu/dnn*.cpp", "benchmarks/conv_onednn.cpp"),
     "omp.h": ("src/cuop/backend/cpu/dnn_module.cpp",),
     "cblas*.h": ("src/cuop/backend/cpu/blas*.cpp",),

@@ -239,3 +239,38 @@ def test_a_thread_that_returns_ends_the_waits_in_its_parts():
     with pytest.raises(cuop.CommunicationError, match="rank 2.*returned already") as caught:
         dist.run_ranks(work, 4)
     assert caught.value.rank == 2
+
+
+def test_a_forked_child_is_no_rank_and_the_ranks_go_on(run_processes):
+    program = """
+        import os
+        import cuop
+        from cuop import dist
+        comm = dist.world()
+        assert comm.all_gather(comm.rank) == [0, 1, 2]
+        child = os.fork() if comm.rank == 1 else None
+        if child == 0:
+            calls = [
+                comm.barrier, comm.recover, comm.shrink, lambda: comm.broadcast(5),
+                lambda: comm.all_gather(5), lambda: comm.gather(5), lambda: comm.scatter([1, 2, 3]),
+                lambda: comm.split(0), lambda: comm.send(5, 0), lambda: comm.recv(0),
+                lambda: comm.sendrecv(5, 0, 0), lambda: dist.world().barrier(), comm.health,
+                lambda: dist.all_reduce(comm, cuop.ones(3)),
+            ]
+            wrong = 0
+            for call in calls:
+                try:
+                    call()
+                    wrong += 1
+                except cuop.CommunicationError as error:
+                    wrong += "forked from rank 1 of 3" not in str(error)
+            comm.abort("a child has no say")
+            wrong += "forked" not in comm.failure
+            alone = dist.run_ranks(lambda ranks: ranks.all_gather(ranks.rank), 2)
+            os._exit(wrong + (alone != [[0, 1], [0, 1]]))
+        if child:
+            assert os.waitpid(child, 0)[1] == 0
+        assert comm.all_gather(comm.rank) == [0, 1, 2]
+        assert comm.failure == ""
+    """
+    run_processes(program)

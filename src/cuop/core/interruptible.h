@@ -9,11 +9,12 @@
 #include <future>
 #include <limits>
 #include <mutex>
+#include <new>
 #include <thread>
 
 #include "cuop/core/error.h"
+#include "cuop/core/fork_mutex.h"
 #include "cuop/core/interrupt.h"
-#include "cuop/core/noncopyable.h"
 #include "cuop/core/text.h"
 
 namespace cuop {
@@ -21,11 +22,11 @@ namespace cuop {
 /// Held by one thread at a time, for std::lock_guard. Whoever waits for it may be interrupted,
 /// which throws Interrupted: for locks that are held while something is measured or compiled.
 /// Python's handlers of signals run amid such work, on its thread: one that asks for the same gets
-/// an ExecutionError.
-class InterruptibleMutex : NonCopyable {
+/// an ExecutionError. Forks do not wait for that work: their child finds it free.
+class InterruptibleMutex final : ForkListed {
  public:
   /// `work` is what is done under it, for the error's message.
-  explicit InterruptibleMutex(const char* work) : work_(work) {}
+  explicit InterruptibleMutex(const char* work) : work_(work) { enlist(); }
 
   void lock() {
     if (is_mine()) {
@@ -48,6 +49,12 @@ class InterruptibleMutex : NonCopyable {
   bool is_mine() const { return owner_ == std::this_thread::get_id(); }
 
  private:
+  void renew() noexcept override {
+    new (&mutex_) std::mutex;
+    new (&is_free_) std::condition_variable;
+    if (!is_mine()) owner_ = std::thread::id();
+  }
+
   const char* const work_;
   std::mutex mutex_;
   std::condition_variable is_free_;

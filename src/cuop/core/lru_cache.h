@@ -9,6 +9,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "cuop/core/fork_mutex.h"
+
 namespace cuop {
 
 /// Up to `most` values by their keys: beyond that the one that was not used for the longest time
@@ -110,7 +112,7 @@ class SharedLruCache {
   }
 
  private:
-  std::mutex mutex_;
+  ForkMutex mutex_;
   LruCache<Key, Value, Hash> cache_;
 };
 

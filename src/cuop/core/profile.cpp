@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "cuop/core/error.h"
+#include "cuop/core/fork_mutex.h"
 #include "cuop/core/home_process.h"
 #include "cuop/core/text.h"
 
@@ -14,7 +15,7 @@ namespace cuop {
 namespace {
 
 struct State {
-  std::mutex mutex;
+  ForkMutex mutex;
   Profiler profiler;
   std::function<void(const std::string&)> write;
   bool is_on = false;

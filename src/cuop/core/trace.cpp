@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cuop/core/error.h"
+#include "cuop/core/fork_mutex.h"
 #include "cuop/core/nvtx.h"
 #include "cuop/core/text.h"
 
@@ -27,7 +28,7 @@ thread_local StreamTimer* innermost_timer = nullptr;
 thread_local int interruptions = 0;  // that are open
 
 struct Log {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::vector<Finished> spans;
 };
 

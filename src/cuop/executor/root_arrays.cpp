@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cuop/core/error.h"
+#include "cuop/core/fork_mutex.h"
 #include "cuop/core/interrupt.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/agree.h"
@@ -30,7 +31,7 @@ constexpr const char* kWho = "arrays of the root";
 // What threads of this process offer each other: a rank that comes late to a call that has failed
 // finds nothing, or holds what it uses.
 struct Offered {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::map<int64_t, std::vector<Tensor>> arrays;
   int64_t next = 1;
 };
@@ -65,7 +66,7 @@ MemoryAddress address_from(Unpacker& unpacker) {
 
 /// Results of this process in memory that other processes may map, by where they begin.
 struct SharedResults {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::map<const void*, std::weak_ptr<memory::SharedMemory>> all;
 
   static SharedResults& instance() {

@@ -6,6 +6,7 @@
 
 #include "cuop/core/env.h"
 #include "cuop/core/interrupt.h"
+#include "cuop/core/of_thread.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/group.h"
 #include "cuop/jit/recording.h"
@@ -101,7 +102,9 @@ class Recorder {
   std::unordered_map<const Storage*, Place> places_;
 };
 
-thread_local Recorder recorder;
+Recorder& recorder() {
+  return of_thread([] { return new Recorder; });
+}
 
 /// Whether what is recorded now would join the group's work.
 bool is_on_current_stream(const Group& group) {
@@ -162,34 +165,34 @@ Tensor Recorder::record_op(int code, OpTypes types, const Shape& shape, Device d
 
 }  // namespace
 
-bool is_recording() { return recorder.depth > 0 && kernel_fusion(); }
+bool is_recording() { return recorder().depth > 0 && kernel_fusion(); }
 
 Tensor record_op(int code, OpTypes types, const Shape& shape, Device device,
                  std::span<const Argument> arguments) {
-  return recorder.record_op(code, types, shape, device, arguments);
+  return recorder().record_op(code, types, shape, device, arguments);
 }
 
 std::optional<Tensor> record_cast(const Tensor& tensor, DType dtype) {
   if (!is_recording() || (is_complex(tensor.dtype()) && !is_complex(dtype))) return std::nullopt;
-  const Recorder::Place* place = recorder.find(tensor);
+  const Recorder::Place* place = recorder().find(tensor);
   if (place == nullptr || place->is_reduction) return std::nullopt;
   const std::shared_ptr<Group> group = place->group;
   if (!is_on_current_stream(*group)) return std::nullopt;
   const RecordedArgument argument{place->node, nullptr, nullptr};
   if (!(tensor.layout() == contiguous_layout(group->shape()))) return std::nullopt;
   if (const char* reason = group->obstacle({&argument, 1})) {
-    recorder.flush(group, reason);
+    recorder().flush(group, reason);
     return std::nullopt;
   }
   auto value = group->record_cast(argument, dtype);
   if (!value) return std::nullopt;
-  return recorder.remember(group, std::move(*value), false);
+  return recorder().remember(group, std::move(*value), false);
 }
 
 std::optional<Tensor> record_reduction(ReduceKind kind, const Tensor& tensor,
                                        std::span<const int> axes, bool keepdims, DType result) {
   if (!is_recording()) return std::nullopt;
-  const Recorder::Place* place = recorder.find(tensor);
+  const Recorder::Place* place = recorder().find(tensor);
   if (place == nullptr || place->is_reduction) return std::nullopt;
   const std::shared_ptr<Group> group = place->group;
   if (!is_on_current_stream(*group)) return std::nullopt;
@@ -205,30 +208,30 @@ std::optional<Tensor> record_reduction(ReduceKind kind, const Tensor& tensor,
   if (!has_kernel || (kind == ReduceKind::kMean && is_integer(result))) return std::nullopt;
   const RecordedArgument argument{place->node, nullptr, nullptr};
   if (const char* reason = group->obstacle({&argument, 1})) {
-    recorder.flush(group, reason);
+    recorder().flush(group, reason);
     return std::nullopt;
   }
   if (group->reduced_axes() != 0 && group->reduced_axes() != count) {
-    recorder.flush(group, "its value is reduced over different axes");
+    recorder().flush(group, "its value is reduced over different axes");
     return std::nullopt;
   }
   auto value = group->record_reduction(kind, place->node, count, keepdims, result);
   if (!value) return std::nullopt;
-  return recorder.remember(group, std::move(*value), true);
+  return recorder().remember(group, std::move(*value), true);
 }
 
 void flush_pending(const char* reason) {
-  if (!recorder.is_idle()) recorder.flush_all(reason);
+  if (!recorder().is_idle()) recorder().flush_all(reason);
 }
 
 void before_write(const Tensor& written) {
   if (written.storage()->is_deferred()) written.data();
-  if (!recorder.is_idle()) recorder.flush_readers(written);
+  if (!recorder().is_idle()) recorder().flush_readers(written);
 }
 
 }  // namespace jit
 
-Fused::Fused() { ++jit::recorder.depth; }
+Fused::Fused() { ++jit::recorder().depth; }
 
 Fused::~Fused() {
   try {
@@ -240,7 +243,7 @@ Fused::~Fused() {
 void Fused::close() {
   if (!is_open_) return;
   is_open_ = false;
-  if (--jit::recorder.depth == 0) jit::flush_pending("the fused scope ended");
+  if (--jit::recorder().depth == 0) jit::flush_pending("the fused scope ended");
 }
 
 void set_kernel_fusion(bool on) { jit::chosen_fusion = on ? 1 : 0; }

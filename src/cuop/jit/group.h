@@ -3,11 +3,11 @@
 
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "cuop/core/fork_mutex.h"
 #include "cuop/core/scalar.h"
 #include "cuop/core/stream.h"
 #include "cuop/core/tensor.h"
@@ -75,7 +75,7 @@ class Group : public std::enable_shared_from_this<Group> {
   void compute(GroupReport* report);
   void release();
 
-  mutable std::mutex mutex_;
+  mutable ForkMutex mutex_;
   bool is_closed_ = false;
   std::exception_ptr error_;
   Shape shape_;

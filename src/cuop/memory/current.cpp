@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "cuop/core/error.h"
+#include "cuop/core/fork_mutex.h"
 #include "cuop/core/noncopyable.h"
 #include "cuop/core/text.h"
 #include "cuop/memory/host.h"
@@ -67,7 +68,7 @@ class Origins {
   }
 
  private:
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::unordered_map<const void*, MemoryResource*> resources_;
 };
 

@@ -5,6 +5,7 @@
 
 #include "cuop/core/byte_size.h"
 #include "cuop/core/error.h"
+#include "cuop/core/fork_mutex.h"
 #include "cuop/core/text.h"
 
 namespace cuop::memory {
@@ -12,7 +13,7 @@ namespace {
 
 /// Resources that their owners have left while bytes of them were live.
 struct Left {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::list<std::unique_ptr<LimitedResource>> all;
 };
 

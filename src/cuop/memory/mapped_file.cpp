@@ -13,6 +13,7 @@
 
 #include "cuop/core/divide_up.h"
 #include "cuop/core/error.h"
+#include "cuop/core/fork_mutex.h"
 #include "cuop/core/text.h"
 
 namespace cuop::memory {
@@ -31,7 +32,7 @@ struct MappedRange {
 
 namespace {
 
-std::mutex mutex;
+constinit ForkMutex mutex;
 std::atomic<MappedRange*> first = nullptr;
 std::atomic<uint64_t> lost_pages = 0;
 struct sigaction handler_before {};

@@ -6,12 +6,14 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "cuop/core/fork_mutex.h"
+
 namespace cuop::memory {
 
 namespace {
 
 struct Sites {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::shared_ptr<const SiteProvider> provider;
   std::deque<std::string> names{""};  // number 0 is the unknown place
   std::unordered_map<std::string, uint32_t> numbers;

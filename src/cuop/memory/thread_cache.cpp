@@ -1,10 +1,10 @@
 #include "cuop/memory/thread_cache.h"
 
-#include <pthread.h>
-
 #include <map>
 #include <mutex>
 #include <thread>
+
+#include "cuop/core/fork_steps.h"
 
 namespace cuop::memory {
 
@@ -19,19 +19,18 @@ struct Registry {
 
 Registry& registry() {
   static Registry* instance = [] {
-    pthread_atfork(
-        [] {
-          registry().mutex.lock();
-          for (auto& [id, owner] : registry().owners) owner->lock_for_fork();
-        },
-        [] {
-          for (auto& [id, owner] : registry().owners) owner->unlock_after_fork();
-          registry().mutex.unlock();
-        },
-        [] {
-          for (auto& [id, owner] : registry().owners) owner->unlock_after_fork();
-          registry().mutex.unlock();
-        });
+    static constexpr auto kUnlock = []() noexcept {
+      for (auto& [id, owner] : registry().owners) owner->unlock_after_fork();
+      registry().mutex.unlock();
+    };
+    static constexpr ForkSteps kSteps{[]() noexcept {
+                                        registry().mutex.lock();
+                                        for (auto& [id, owner] : registry().owners) {
+                                          owner->lock_for_fork();
+                                        }
+                                      },
+                                      kUnlock, kUnlock};
+    set_fork_steps(ForkStage::kPools, kSteps);
     return new Registry;
   }();
   return *instance;

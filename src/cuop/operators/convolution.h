@@ -2,9 +2,9 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <optional>
 
+#include "cuop/core/fork_mutex.h"
 #include "cuop/operators/operator.h"
 #include "cuop/ops/conv/conv.h"
 
@@ -46,7 +46,7 @@ class Convolution2D : public Operator {
   Weight weight_{"weight", "set_weight"};
   Weight bias_{"bias", "set_bias"};
   struct Prepared {
-    std::mutex mutex;
+    ForkMutex mutex;
     std::shared_ptr<ConvWeightCache> cache;
   };
   // Belongs to the weight of the moment: both change and are read under the mutex.

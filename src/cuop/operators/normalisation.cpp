@@ -6,6 +6,7 @@
 
 #include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
+#include "cuop/core/fork_mutex.h"
 #include "cuop/core/interruptible.h"
 #include "cuop/core/text.h"
 #include "cuop/ops/copy/copy.h"
@@ -30,7 +31,7 @@ template <class T>
 struct BatchNorm<T>::Mode {
   std::atomic<bool> is_training = false;
   InterruptibleMutex step{"forward of a training step"};
-  std::mutex statistics;  ///< both that a step has made are seen, or none of them
+  ForkMutex statistics;  ///< both that a step has made are seen, or none of them
 };
 
 template <class T>

@@ -8,12 +8,12 @@
 
 #include <initializer_list>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "cuop/core/fork_mutex.h"
 #include "cuop/core/tensor.h"
 #include "cuop/operators/task.h"
 
@@ -78,7 +78,7 @@ class Operator {
 
   std::string name_;
   DType dtype_;
-  mutable std::mutex error_mutex_;
+  mutable ForkMutex error_mutex_;
   mutable std::string last_error_;
 };
 
@@ -99,7 +99,7 @@ class Weight {
 
  private:
   struct State {
-    std::mutex mutex;
+    ForkMutex mutex;
     Tensor value;
   };
   const char* what_;

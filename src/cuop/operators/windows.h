@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "cuop/core/fork_mutex.h"
 #include "cuop/core/window_offset.h"
 #include "cuop/operators/operator.h"
 
@@ -48,7 +49,7 @@ class View : public Operator {
             const std::optional<Shape>& shape = {}) const;
 
  private:
-  mutable std::mutex mutex_;
+  mutable ForkMutex mutex_;
   WindowOffset offset_;
   std::optional<Shape> shape_;
 };

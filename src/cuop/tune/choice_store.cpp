@@ -10,6 +10,7 @@
 #include <sstream>
 #include <vector>
 
+#include "cuop/core/fork_mutex.h"
 #include "cuop/core/hash.h"
 #include "cuop/core/json.h"
 #include "cuop/core/log.h"
@@ -123,7 +124,7 @@ std::string ChoiceStore::make_directory() const {
 
 void ChoiceStore::warn(const std::string& why) const {
   if (why.empty()) return;
-  static std::mutex mutex;
+  static auto& mutex = *new ForkMutex;
   static std::set<std::string>* const warned = new std::set<std::string>;
   {
     const std::lock_guard lock(mutex);

@@ -4,13 +4,14 @@
 
 #include "cuop/backend/execution.h"
 #include "cuop/core/cache_directory.h"
+#include "cuop/core/fork_mutex.h"
 
 namespace cuop::tune {
 
 namespace {
 
 struct Database {
-  std::mutex mutex;
+  ForkMutex mutex;
   DatabaseSettings settings;
   std::shared_ptr<ChoiceStore> store;
   DatabaseStatistics statistics;

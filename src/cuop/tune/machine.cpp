@@ -6,6 +6,7 @@
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/backend/cuda/cuda_runtime.h"
+#include "cuop/core/of_thread.h"
 #include "cuop/core/text.h"
 
 namespace cuop::tune {
@@ -23,7 +24,7 @@ const std::string& cpu_text() {
 
 /// Kept by each thread: the text is part of the key of every call of a JIT wrapper.
 const std::string& gpu_text(Device device) {
-  thread_local std::unordered_map<int, std::string> texts;
+  auto& texts = of_thread([] { return new std::unordered_map<int, std::string>; });
   std::string& text = texts[device.index];
   if (text.empty()) {
     const auto& properties = backend::cuda::cuda_runtime(device).properties();

@@ -4,7 +4,9 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <new>
 
+#include "cuop/core/fork_mutex.h"
 #include "cuop/core/interrupt.h"
 #include "cuop/core/log.h"
 #include "cuop/core/noncopyable.h"
@@ -53,7 +55,14 @@ class Turn : NonCopyable {
     const std::chrono::duration<double> left(seconds);
     return Clock::now() + std::chrono::duration_cast<Clock::duration>(left);
   }
-  struct Shared {
+  /// A forked child has none of the others that measure.
+  struct Shared final : ForkListed {
+    Shared() { enlist(); }
+    void renew() noexcept override {
+      new (&mutex) std::mutex;
+      new (&freed) std::condition_variable;
+      taken = of_this_thread;
+    }
     std::mutex mutex;
     std::condition_variable freed;
     int taken = 0;

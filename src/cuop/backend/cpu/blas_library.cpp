@@ -18,6 +18,7 @@
 #include "cuop/core/dynlib.h"
 #include "cuop/core/env.h"
 #include "cuop/core/error.h"
+#include "cuop/core/fork_mutex.h"
 #include "cuop/core/log.h"
 #include "cuop/core/text.h"
 #include "cuop/core/variable_scope.h"
@@ -167,12 +168,12 @@ Library find_library() {
 
 /// `holders` leaves and reaches 0 under the mutex only; above that it counts without it.
 struct ThreadSetting {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::atomic<int> holders = 0;
   int saved = 1;
 };
 ThreadSetting& thread_setting() {
-  static ThreadSetting setting;
+  static auto& setting = *new ThreadSetting;  // threads may compute while the process ends
   return setting;
 }
 

@@ -1,6 +1,5 @@
 #include "cuop/backend/cpu/exit_gate.h"
 
-#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +10,8 @@
 #include <thread>
 
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/core/fork_mutex.h"
+#include "cuop/core/fork_steps.h"
 #include "cuop/core/home_process.h"
 
 namespace cuop::backend {
@@ -27,9 +28,8 @@ std::atomic<int64_t> under_way[kSlots];
 thread_local int64_t of_this_thread[kSlots];
 std::atomic<uint32_t> round = 0;
 std::atomic<bool> is_closed = false;
-std::thread::id ending_thread;       // written before the gate is closed
-std::atomic<int> forks = 0;          // that keep the gate closed for a moment
-thread_local int fork_handlers = 0;  // that this thread has begun and not ended
+std::thread::id ending_thread;  // written before the gate is closed
+std::atomic<int> forks = 0;     // that keep the gate closed for a moment
 
 const HomeProcess first_process;
 
@@ -57,15 +57,15 @@ void close_gate() {
   await(1);
 }
 
-bool is_inside() {
-  return std::any_of(of_this_thread, of_this_thread + kSlots, [](int64_t own) { return own > 0; });
+/// Whether a fork waits for this thread: it is in a call, or holds what forks need.
+bool is_awaited() {
+  return holds_up_forks() ||
+         std::any_of(of_this_thread, of_this_thread + kSlots, [](int64_t own) { return own > 0; });
 }
 
-/// The handlers of a fork are there once for each call of close_gate_before_libraries(): the first
-/// of them that runs closes the gate, the last opens it. This thread's own calls, in which the fork
-/// happens, do not count meanwhile, so that forks do not wait for each other.
-void before_fork() {
-  if (fork_handlers++ > 0) return;
+/// This thread's own calls, in which the fork happens, do not count meanwhile, so that forks do not
+/// wait for each other.
+void before_fork() noexcept {
   ++forks;
   for (int slot = 0; slot < kSlots; ++slot) under_way[slot] -= of_this_thread[slot];
   wait_until(Steady::now() + std::chrono::seconds(5), [] {
@@ -73,24 +73,29 @@ void before_fork() {
   });
 }
 
-void after_fork() {
-  if (fork_handlers == 0 || --fork_handlers > 0) return;
+void after_fork() noexcept {
   for (int slot = 0; slot < kSlots; ++slot) under_way[slot] += of_this_thread[slot];
   --forks;
   forks.notify_all();
 }
 
 /// A child has none of the other threads that were inside.
-void after_fork_in_child() {
-  if (fork_handlers == 0 || --fork_handlers > 0) return;
+void after_fork_in_child() noexcept {
   for (int slot = 0; slot < kSlots; ++slot) under_way[slot] = of_this_thread[slot];
   forks = 0;
 }
 
+/// From the start: a fork that begins before the first call would not wait for it.
+const bool are_forks_told = [] {
+  static constexpr ForkSteps kSteps{&before_fork, &after_fork, &after_fork_in_child};
+  set_fork_steps(ForkStage::kCalls, kSteps);
+  return true;
+}();
+
 /// Handlers of the process's end, and of what comes before a fork, run before those of the
 /// libraries that are there.
 bool watch() {
-  pthread_atfork(&before_fork, &after_fork, &after_fork_in_child);
+  precede_fork_handlers();
   return std::atexit(&close_gate) == 0;
 }
 
@@ -111,7 +116,7 @@ GatedCall::GatedCall(Await await)
   static const bool is_watched = watch();
   (void)is_watched;
   ++under_way[slot_];
-  while (forks > 0 && !is_inside()) {  // from within, the fork waits for this thread
+  while (forks > 0 && !is_awaited()) {
     --under_way[slot_];
     for (int others = forks; others > 0; others = forks) forks.wait(others);
     ++under_way[slot_];

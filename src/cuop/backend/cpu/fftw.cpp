@@ -8,6 +8,7 @@
 #include "cuop/core/dynlib.h"
 #include "cuop/core/env.h"
 #include "cuop/core/error.h"
+#include "cuop/core/fork_mutex.h"
 #include "cuop/core/text.h"
 
 namespace cuop::backend {
@@ -43,9 +44,10 @@ struct Functions {
   Symbol load(const char* name) const { return library.require(prefix + name); }
 };
 
-/// FFTW's planner keeps global state: one plan is made or destroyed at a time.
-std::mutex& planner_mutex() {
-  static std::mutex mutex;
+/// FFTW's planner keeps global state: one plan is made or destroyed at a time. It is not used in a
+/// child of a fork amid a plan that took too long to wait for.
+ForkMutex& planner_mutex() {
+  static auto& mutex = *new ForkMutex;
   return mutex;
 }
 
@@ -67,6 +69,12 @@ class FftwPlan final : public FftPlan {
   FftwPlan(const Functions<Real>& functions, const FftPlanSpec& spec)
       : functions_(functions), kind_(spec.kind) {
     const std::lock_guard lock(planner_mutex());
+    if (planner_mutex().was_left_behind()) {
+      throw ExecutionError(
+          "fft: this process was forked while another thread made a plan of FFTW for longer than a "
+          "fork waits (5 s), and cannot make plans of its own; fork when no other thread makes "
+          "one, or make them faster without CUOP_FFT_MEASURE");
+    }
     // The planner may write to its arrays, so it gets its own.
     const auto room = [&](int64_t stride, int64_t distance) {
       const int64_t elements = (spec.n - 1) * stride + (spec.batch - 1) * distance + 1;
@@ -108,6 +116,7 @@ class FftwPlan final : public FftPlan {
 
   ~FftwPlan() override {
     const std::lock_guard lock(planner_mutex());
+    if (planner_mutex().was_left_behind()) return;
     functions_.destroy_plan(handle_);
   }
 

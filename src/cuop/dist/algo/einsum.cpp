@@ -7,6 +7,7 @@
 
 #include "cuop/core/error.h"
 #include "cuop/core/lru_cache.h"
+#include "cuop/core/of_thread.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/algo/operations.h"
 #include "cuop/dist/exec/call.h"
@@ -72,7 +73,8 @@ class Einsum {
 
   /// Searched for once: the plan and its execution ask for the same.
   std::shared_ptr<const Described> described(const std::vector<Placement>& inputs) const {
-    thread_local LruCache<std::string, std::shared_ptr<const Described>> cache(64);
+    using Known = LruCache<std::string, std::shared_ptr<const Described>>;
+    auto& cache = of_thread([] { return new Known(64); });
     std::string key = text_;
     std::vector<Shape> shapes;
     for (const Placement& input : inputs) {

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "cuop/backend/runtime.h"
+#include "cuop/core/error.h"
+#include "cuop/core/fork_steps.h"
 #include "cuop/core/noncopyable.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
@@ -91,6 +93,20 @@ class Communicator::CallTime : NonCopyable {
   std::chrono::steady_clock::time_point begin_;
 };
 
+Communicator::Communicator(double timeout)
+    : timeout_(timeout), forks_before_(forks_before_this_process()) {}
+
+bool Communicator::is_at_home() const {
+  return forks_before_ == forks_before_this_process() || size() == 1;
+}
+
+void Communicator::check_process(std::string_view who) const {
+  if (is_at_home()) return;
+  throw CommunicationError(cat(who, ": this process was forked from rank ", rank(), " of ", size(),
+                               " and is no rank itself; make the call in the rank's process, or "
+                               "start ranks of this one with run_ranks"));
+}
+
 void Communicator::note_sent(int dst, int64_t bytes) {
   if (!is_counting_) return;
   if (bytes_sent_to_.empty()) bytes_sent_to_.resize(static_cast<size_t>(size()));
@@ -104,6 +120,7 @@ void Communicator::set_sent(int64_t bytes, std::vector<int64_t> to) {
 }
 
 void Communicator::check_and_run(const Collective& call) {
+  check_process(call.name());
   const CallTime time(*this);
   check_call(*this, [&] {
     const char* const who = call.name();
@@ -151,6 +168,7 @@ void Communicator::check_gpu() const {
 }
 
 void Communicator::barrier() {
+  check_process("barrier");
   const CallTime time(*this);
   run({.kind = Kind::kBarrier});
 }
@@ -188,6 +206,7 @@ void Communicator::all_to_all(const void* send, std::span<const Block> send_bloc
 
 void Communicator::exchange(std::span<const Patch> sends, std::span<const Patch> receives,
                             Stream stream) {
+  check_process("exchange");
   const CallTime time(*this);
   const Collective call{
       .kind = Kind::kExchange, .sends = sends, .receives = receives, .stream = stream};

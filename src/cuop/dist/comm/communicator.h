@@ -249,6 +249,12 @@ class Communicator {
   /// What was split from this communicator stays failed with it.
   virtual std::shared_ptr<Communicator> shrink() = 0;
 
+  /// CommunicationError in a child of fork, whose calls would be taken for those of the rank that
+  /// it was forked from; of a rank alone there is nobody to take them.
+  void check_process(std::string_view who) const;
+  /// Whether this is the process of the rank.
+  bool is_at_home() const;
+
   /// Raises what the GPU that this rank's calls have used last has come to its end by, where it
   /// has.
   void check_gpu() const;
@@ -265,7 +271,7 @@ class Communicator {
   double seconds_in_calls() const { return seconds_in_calls_; }
 
  protected:
-  explicit Communicator(double timeout) : timeout_(timeout) {}
+  explicit Communicator(double timeout);
   void note_sent(int dst, int64_t bytes);
   /// Counts begin with these.
   void set_sent(int64_t bytes, std::vector<int64_t> to);
@@ -303,6 +309,7 @@ class Communicator {
   int64_t mapped_from_ = int64_t{64} << 10;
   Device gpu_ = kCpu;  // that calls have used last; the host before they have used any
   std::array<std::shared_ptr<const Machine>, 3> figures_;
+  const int forks_before_;  // the rank's process
 };
 
 }  // namespace cuop::dist

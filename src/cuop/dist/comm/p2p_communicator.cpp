@@ -299,6 +299,7 @@ void P2pCommunicator::recv_from_self(std::string_view op, void* data, int64_t by
 }
 
 void P2pCommunicator::send(const void* data, int64_t bytes, int dst, int tag) {
+  check_process("send");
   check_message(*this, [&] { check_envelope("send", bytes, dst, tag, size()); });
   Operation operation(*this, "send", tag);
   if (dst == rank()) return send_to_self(data, bytes, tag);
@@ -307,6 +308,7 @@ void P2pCommunicator::send(const void* data, int64_t bytes, int dst, int tag) {
 }
 
 void P2pCommunicator::recv(void* data, int64_t bytes, int src, int tag) {
+  check_process("recv");
   check_message(*this, [&] { check_envelope("recv", bytes, src, tag, size()); });
   Operation operation(*this, "recv", tag);
   if (src == rank()) return recv_from_self("recv", data, bytes, tag);
@@ -316,6 +318,7 @@ void P2pCommunicator::recv(void* data, int64_t bytes, int src, int tag) {
 
 void P2pCommunicator::sendrecv(const void* send_data, int64_t send_bytes, int dst, void* recv_data,
                                int64_t recv_bytes, int src, int tag) {
+  check_process("sendrecv");
   check_message(*this, [&] {
     check_envelope("sendrecv", send_bytes, dst, tag, size());
     check_envelope("sendrecv", recv_bytes, src, tag, size());
@@ -443,6 +446,7 @@ void P2pCommunicator::check_own_block(const Collective& call) {
 }
 
 std::shared_ptr<Communicator> P2pCommunicator::split(int color, int key) {
+  check_process("split");
   const SplitGroup group = choose_split_group(*this, color, key, splits_);
   splits_ = group.number;
   std::shared_ptr<Transport> part = transport_->split(color, group);
@@ -460,6 +464,7 @@ void P2pCommunicator::start_heartbeat(const HostWay& way) {
 }
 
 std::shared_ptr<Communicator> P2pCommunicator::shrink() {
+  check_process("shrink");
   SplitGroup group;
   group.members = watch_->agree_on_survivors(timeout_);
   forget_streams();
@@ -477,6 +482,7 @@ std::shared_ptr<Communicator> P2pCommunicator::shrink() {
 }
 
 void P2pCommunicator::recover() {
+  check_process("recover");
   watch_->recover(timeout_);
   forget_streams();
   to_self_.clear();

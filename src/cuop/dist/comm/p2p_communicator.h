@@ -50,17 +50,27 @@ class P2pCommunicator final : public Communicator {
                 int64_t recv_bytes, int src, int tag) override;
   std::shared_ptr<Communicator> split(int color, int key) override;
 
-  void refuse_call(const std::string& text) noexcept override { watch_->refuse_call(text); }
-  void refuse_message(const std::string& text) noexcept override { watch_->refuse_message(text); }
+  void refuse_call(const std::string& text) noexcept override {
+    if (is_at_home()) watch_->refuse_call(text);
+  }
+  void refuse_message(const std::string& text) noexcept override {
+    if (is_at_home()) watch_->refuse_message(text);
+  }
   void abort_for(int failed, const std::string& reason) noexcept override;
-  std::string failure() const override { return watch_->failure(); }
-  bool is_failure_reported() const override { return watch_->is_reported(); }
+  // In a child of fork the watch is not asked: it would take messages that are for the rank.
+  std::string failure() const override {
+    return is_at_home() ? watch_->failure() : "this process was forked from the rank's";
+  }
+  bool is_failure_reported() const override { return !is_at_home() || watch_->is_reported(); }
   void recover() override;
   bool exchanges_tensors(Stream stream) override;
   std::string exchange_ways() const override;
   bool maps_gpu_memory() const override;
   Tensor readable_by_others(const Tensor& tensor) const override;
-  std::vector<RankHealth> health() const override { return watch_->health(); }
+  std::vector<RankHealth> health() const override {
+    check_process("health");
+    return watch_->health();
+  }
   std::shared_ptr<Communicator> shrink() override;
 
   /// Collective, before anything else: from now on the ranks watch each other, those of other hosts

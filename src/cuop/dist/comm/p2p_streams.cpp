@@ -26,6 +26,7 @@ void P2pCommunicator::release_streams() noexcept {
 }
 
 void P2pCommunicator::abort_for(int failed, const std::string& reason) noexcept {
+  if (!is_at_home()) return;
   watch_->abort(reason, failed);
   release_streams();
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cuop/backend/current_device.h"
+#include "cuop/core/error.h"
 #include "cuop/core/log.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/comm/rank_call.h"
@@ -34,6 +35,7 @@ void run_ranks(int ranks, const RankWork& work, const std::function<void()>& end
 
 void run_ranks(int ranks, Device first, const RankWork& work,
                const std::function<void()>& end_ranks) {
+  if (!work) throw ExecutionError("run_ranks: an empty function was given as the ranks' work");
   const auto call = std::make_shared<RankCall>(make_thread_communicators(ranks), first, work);
   std::vector<std::thread> threads;
   bool is_interrupted = false;

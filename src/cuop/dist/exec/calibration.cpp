@@ -11,6 +11,7 @@
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
+#include "cuop/core/fork_mutex.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/dist/agree.h"
@@ -281,7 +282,7 @@ class FiguresOfThreads {
   }
 
  private:
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::map<int, std::optional<Machine>> known_;
 };
 

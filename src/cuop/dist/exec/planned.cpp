@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "cuop/core/lru_cache.h"
+#include "cuop/core/of_thread.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/dist/packed.h"
@@ -98,7 +99,8 @@ std::shared_ptr<const Planned> planned(const Operation& operation, const CallOpt
                                        const std::vector<Placement>& inputs,
                                        const std::optional<Sharding>& output,
                                        const Machine& machine) {
-  thread_local LruCache<std::string, std::shared_ptr<const Planned>> known(128);
+  using Known = LruCache<std::string, std::shared_ptr<const Planned>>;
+  auto& known = of_thread([] { return new Known(128); });
   const std::string key = key_of(operation, options, inputs, output, machine);
   if (const auto* found = known.find(key)) return *found;
   const trace::Span span(cat("plan ", operation.text), "plan");
@@ -136,7 +138,7 @@ std::shared_ptr<const Planned> planned_at_root(const Operation& operation,
                                                const std::vector<Header>& inputs, int ranks,
                                                const Machine& machine) {
   constexpr size_t kLast = 8;  // calls of a program that makes the same ones in turn
-  thread_local std::array<RootedCall, kLast> last;
+  auto& last = of_thread([] { return new std::array<RootedCall, kLast>; });
   thread_local size_t next = 0;
   for (const RootedCall& call : last) {
     if (call.is(operation, options, inputs, ranks, machine)) return call.made;

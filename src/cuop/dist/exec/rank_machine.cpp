@@ -13,6 +13,7 @@
 #include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
+#include "cuop/core/fork_mutex.h"
 #include "cuop/core/interruptible.h"
 #include "cuop/core/stream.h"
 #include "cuop/dist/agree.h"
@@ -141,7 +142,7 @@ class MeasuredOnce {
 
  private:
   InterruptibleMutex measuring_{"the speed of copies"};
-  std::mutex mutex_;  ///< of what follows
+  ForkMutex mutex_;  ///< of what follows
   std::map<Key, Figures> known_;
 };
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "cuop/core/json.h"
+#include "cuop/core/of_thread.h"
 #include "cuop/core/text.h"
 
 namespace cuop::dist {
@@ -14,9 +15,8 @@ struct LastReport {
   bool is_made = true;  ///< `report` says what was filed
 };
 
-LastReport& of_thread() {
-  thread_local LastReport last;
-  return last;
+LastReport& last_of_thread() {
+  return of_thread([] { return new LastReport; });
 }
 
 Report made_of(const FiledReport& filed) {
@@ -33,19 +33,19 @@ std::string Report::to_string() const {
 }
 
 const Report& last_report() {
-  LastReport& last = of_thread();
+  LastReport& last = last_of_thread();
   if (!last.is_made) last.report = made_of(last.filed);
   last.is_made = true;
   return last.report;
 }
 
 void file_report(FiledReport report) {
-  LastReport& last = of_thread();
+  LastReport& last = last_of_thread();
   last.filed = std::move(report);
   last.is_made = false;
 }
 
-const FiledReport& filed_report() { return of_thread().filed; }
+const FiledReport& filed_report() { return last_of_thread().filed; }
 
 void CallFigures::write(JsonWriter& json) const {
   constexpr double kMicro = 1e6;

@@ -9,6 +9,7 @@
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/core/interrupt.h"
+#include "cuop/core/of_thread.h"
 #include "cuop/jit/cpu/access.h"
 #include "cuop/jit/cpu/program.h"
 #include "cuop/jit/parameter.h"
@@ -98,14 +99,17 @@ std::byte* scratch(int64_t bytes) {
   struct Free {
     void operator()(std::byte* data) const { ::operator delete[](data, std::align_val_t{64}); }
   };
-  thread_local std::unique_ptr<std::byte[], Free> data;
-  thread_local int64_t capacity = 0;
-  if (bytes > capacity) {
-    data.reset(static_cast<std::byte*>(
+  struct Kept {
+    std::unique_ptr<std::byte[], Free> data;
+    int64_t capacity = 0;
+  };
+  Kept& kept = of_thread([] { return new Kept; });
+  if (bytes > kept.capacity) {
+    kept.data.reset(static_cast<std::byte*>(
         ::operator new[](static_cast<size_t>(bytes), std::align_val_t{64})));
-    capacity = bytes;
+    kept.capacity = bytes;
   }
-  return data.get();
+  return kept.data.get();
 }
 
 /// One run: everything that its threads share.
@@ -346,7 +350,7 @@ void choose_kernels(const Program& program, const std::vector<Access>& leaves,
 }  // namespace
 
 void run_cpu(const Expr& expr, const Bindings& bindings, const BlockTable& table) {
-  thread_local RunWorkspace work;
+  auto& work = of_thread([] { return new RunWorkspace; });
   settle(bindings);
   run_program(compiled(expr, table), bindings, work);
 }

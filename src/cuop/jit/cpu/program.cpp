@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "cuop/core/error.h"
+#include "cuop/core/of_thread.h"
 #include "cuop/core/text.h"
 
 namespace cuop::jit {
@@ -362,12 +363,12 @@ void KernelChoice::choose(const Program& program) {
 }
 
 void compile(const Expr& expr, const BlockTable& table, Program& program) {
-  thread_local CompileWorkspace workspace;
+  auto& workspace = of_thread([] { return new CompileWorkspace; });
   Compiler(expr, table, program, workspace).run();
 }
 
 const Program& compiled(const Expr& expr, const BlockTable& table) {
-  thread_local Cache cache;
+  auto& cache = of_thread([] { return new Cache; });
   return compiled_in(cache, expr, table);
 }
 

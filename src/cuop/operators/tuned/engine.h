@@ -2,11 +2,11 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "cuop/core/cache_directory.h"
+#include "cuop/core/fork_mutex.h"
 #include "cuop/operators/task.h"
 #include "cuop/operators/tuned/config_check.h"
 #include "cuop/operators/tuned/no_effect.h"
@@ -106,7 +106,7 @@ class JitEngine {
   const std::string who_;
   const KernelTraits traits_;
 
-  mutable std::mutex mutex_;
+  mutable ForkMutex mutex_;
   JitConfig config_;
   /// The device whose check config_ has passed last, and what has no effect there.
   struct Checked {

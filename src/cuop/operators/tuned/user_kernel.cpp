@@ -5,6 +5,7 @@
 
 #include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
+#include "cuop/core/fork_mutex.h"
 #include "cuop/core/interruptible.h"
 #include "cuop/core/sha256.h"
 #include "cuop/core/text.h"
@@ -201,7 +202,7 @@ class UserKernel::Implementation {
 
   std::string digest_;
   std::vector<std::string> loaded_keys_;  ///< of each configuration, for jit::loaded_kernel
-  mutable std::mutex mutex_;
+  mutable ForkMutex mutex_;
   InterruptibleMutex search_mutex_{who_.c_str()};
   tune::Findings chosen_{tune::kMostFindings};
   std::string last_search_;

@@ -3,10 +3,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string_view>
 
 #include "cuop/core/dims.h"
+#include "cuop/core/fork_mutex.h"
 
 namespace cuop {
 
@@ -33,7 +33,7 @@ ConvActivation parse_conv_activation(std::string_view text);
 /// A place beside weights that do not change, where a variant keeps its own form of them from call
 /// to call. Several threads may use it.
 struct ConvWeightCache {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::shared_ptr<void> onednn;
 };
 

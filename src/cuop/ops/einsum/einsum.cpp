@@ -9,6 +9,7 @@
 #include "cuop/core/error.h"
 #include "cuop/core/interrupt.h"
 #include "cuop/core/lru_cache.h"
+#include "cuop/core/of_thread.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/ops/copy/copy.h"
@@ -44,7 +45,8 @@ std::string key_of(std::string_view equation, std::span<const Shape> shapes,
 /// Plans, or returns what the same arguments gave before.
 template <class Make>
 std::shared_ptr<const Planned> remembered(const std::string& key, const Make& make) {
-  thread_local LruCache<std::string, std::shared_ptr<const Planned>> known(64);
+  using Known = LruCache<std::string, std::shared_ptr<const Planned>>;
+  auto& known = of_thread([] { return new Known(64); });
   if (const auto* found = known.find(key)) return *found;
   const auto kept = std::make_shared<const Planned>(make());
   known.put(key, kept);

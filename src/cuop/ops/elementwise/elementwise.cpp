@@ -2,6 +2,7 @@
 
 #include "cuop/backend/current_device.h"
 #include "cuop/core/error.h"
+#include "cuop/core/of_thread.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/jit/op_table.h"
@@ -133,7 +134,7 @@ int simplified(int code, Call& call) {
 
 /// Runs the operation as an expression of one node.
 void run_now(int code, jit::OpTypes types, const Call& call, const Tensor& result) {
-  thread_local jit::Expr shared;
+  auto& shared = of_thread([] { return new jit::Expr; });
   jit::Expr expr = std::move(shared);  // taken: a deferred input may run another operation here
   expr.clear();
   std::array<const Tensor*, kMaxArity> leaves{};

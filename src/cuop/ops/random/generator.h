@@ -3,7 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
+
+#include "cuop/core/fork_mutex.h"
 
 namespace cuop {
 
@@ -27,7 +28,7 @@ class Generator {
   void set_counter(uint64_t counter);
 
  private:
-  mutable std::mutex mutex_;
+  mutable ForkMutex mutex_;
   uint64_t seed_;
   uint64_t counter_ = 0;
 };
