@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -36,8 +37,10 @@ class Kernel:
             if not isinstance(value, str):
                 raise refused(value, "kernel", what, "a string")
         for texts, what in ((key, "key"), (options, "options")):
-            if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+            if not _is_list(texts) or not all(isinstance(text, str) for text in texts):
                 raise refused(texts, who, what, "a list of strings")
+        if configs is not None and not _is_list(configs):
+            raise refused(configs, who, "configs", "a list of dicts of macros")
         self._configs = [_checked(config, who) for config in configs or [{}]]
         macros = [{n: _macro(v, who, n) for n, v in config.items()} for config in self._configs]
         self._kernel = _UserKernel(source, name, macros, list(key), list(options))
@@ -85,9 +88,10 @@ class Kernel:
 
     def compile(self, arch: str, config: Mapping[str, Any] | None = None) -> bytes:
         """The binary for an architecture such as 'sm_90a', also kept on disk; needs no GPU."""
-        wanted = self._configs[0] if config is None else dict(config)
+        who = f"kernel {self._name}"
+        wanted = self._configs[0] if config is None else _checked(config, who)
         if wanted not in self._configs:
-            raise ExecutionError(f"kernel {self._name}: {wanted} is none of the configurations")
+            raise ExecutionError(f"{who}: {wanted} is none of the configurations")
         return self._kernel.compile(self._configs.index(wanted), arch)
 
     def _launches(
@@ -129,18 +133,25 @@ def kernel(
     return Kernel(source, name, configs, key, options)
 
 
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
+
+
 def _checked(config: Any, who: str) -> dict[str, Any]:
     if not isinstance(config, Mapping):
         raise refused(config, who, "a configuration", "a dict of macros")
+    for name in config:
+        if not isinstance(name, str):
+            raise refused(name, who, "the name of a macro", "a string")
     return dict(config)
 
 
 def _macro(value: Any, who: str, name: str) -> str:
     if isinstance(value, bool):
         return str(int(value))
-    if isinstance(value, (int, float, str)):
+    if isinstance(value, (int, str)) or (isinstance(value, float) and math.isfinite(value)):
         return str(value)
-    raise refused(value, who, f"the macro {name}", "a number or a string")
+    raise refused(value, who, f"the macro {name}", "a finite number or a string")
 
 
 def _axes(value: Any, who: str, what: str) -> tuple[int, ...]:

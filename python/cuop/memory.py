@@ -6,13 +6,14 @@ Every function takes a device ('cpu', 'cuda:1'); without one it is the current d
 import atexit
 import inspect
 import numbers
+import os
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cuop import _core
 from cuop._arguments import as_integer, check_callable, file_path, integer, refused, truth
-from cuop.errors import MemoryError
+from cuop.errors import FileError, MemoryError
 
 __all__ = [
     "MemoryEvent",
@@ -103,17 +104,17 @@ def memory_stats(device=None):
 
 def memory_allocated(device=None):
     """Bytes of live tensors."""
-    return memory_stats(device)["allocated"]
+    return _core.memory_statistics(_device(device))["allocated_bytes"]
 
 
 def memory_reserved(device=None):
     """Bytes held from the system, live or idle."""
-    return memory_stats(device)["reserved"]
+    return _core.memory_statistics(_device(device))["reserved_bytes"]
 
 
 def max_memory_allocated(device=None):
     """Most bytes of live tensors since the last reset."""
-    return memory_stats(device)["peak_allocated"]
+    return _core.memory_statistics(_device(device))["peak_allocated_bytes"]
 
 
 def reset_peak_memory_stats(device=None):
@@ -219,7 +220,8 @@ def enable_memory_debugging(is_on=True, device=None):
 
     Writes outside of tensors, into freed ones, and double frees are reported on stderr when they are
     found: at frees, by `check_memory` and at exit, where tensors that are still alive are listed
-    with the places that made them. Slow. False stops guarding new tensors.
+    with the places that made them. Slow. False stops guarding new tensors, and gives back what is
+    held of the freed ones. The figures are those of tensors, guarded or not.
     """
     device = str(_core.Device(_device(device)))  # 'cuda' and 'cuda:0' are one
     is_on = truth(is_on, "enable_memory_debugging", "is_on")
@@ -247,8 +249,16 @@ def memory_snapshot(path, device=None):
     allocated and reserved memory, the segments with their blocks, the largest blocks. Returns both
     names. Raises FileError when they cannot be written.
     """
-    name = str(file_path(path, "memory_snapshot"))
-    return _core.write_memory_snapshot(_device(device), name)
+    return _core.write_memory_snapshot(_device(device), snapshot_name(path))
+
+
+def snapshot_name(path):
+    """The path as text; FileError when it names no file, but a directory."""
+    given = file_path(path, "memory_snapshot")
+    text = os.fspath(path)
+    if text.endswith(os.sep) or given.name in ("", ".."):
+        raise FileError(f"memory_snapshot: {text!r} names no file, but a directory")
+    return str(given)
 
 
 class MemoryPool:

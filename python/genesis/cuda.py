@@ -15,7 +15,8 @@ from typing import ClassVar
 
 import cuop
 from cuop import _core, clear_kernel_cache, enable_profiling, set_kernel_fusion
-from cuop._arguments import describe, file_path, truth
+from cuop._arguments import describe, truth
+from cuop.memory import snapshot_name
 from genesis.kernels import warm_up_kernels
 
 __all__ = [
@@ -203,7 +204,7 @@ def memory_snapshot(path, device=None):
     name = _name(device)
     if is_available():
         return cuop.memory_snapshot(path, _gpu(name))
-    return _core.write_empty_snapshot(name, str(file_path(path, "memory_snapshot")))
+    return _core.write_empty_snapshot(name, snapshot_name(path))
 
 
 def _setting(function):
@@ -278,7 +279,11 @@ class CUDAStorage:
     """Memory of a GPU for `shape` elements of `dtype`, taken when it is first used."""
 
     def __init__(self, shape, dtype, device_id=0):
-        self.shape = cuop.broadcast_to(cuop.zeros(1, dtype="bool", device="cpu"), shape).shape
+        try:
+            self.shape = cuop.broadcast_to(cuop.zeros(1, dtype="bool", device="cpu"), shape).shape
+        except cuop.Error as error:
+            words = str(error).replace("broadcast_to", "CUDAStorage", 1)
+            raise type(error)(words) from error
         self.dtype = cuop.dtype(dtype)
         self.device_id = device_id
         self._tensor = None

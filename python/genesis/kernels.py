@@ -23,13 +23,13 @@ def _run(name, x):
     if name in _CALLS:
         return _CALLS[name](x)
     function = getattr(cuop, name)
-    for arguments in ([x], [x, x]):
+    for arguments in ([x], [x, x], [x, x, x]):
         try:
             return function(*arguments)
         except TypeError as error:  # one is missing; what is wrong with x is an error of cuop
             if isinstance(error, cuop.Error):
                 raise
-    return function(x, x, x)
+    raise cuop.ExecutionError(f"'{name}' is no operation of one to three tensors alone")
 
 
 def _check_name(name):
@@ -72,7 +72,7 @@ def warm_up_kernels(kernels=(), dtype="float32", device=None):
         for name in names or _COMMON:
             try:
                 _run(name, x)
-            except (cuop.DTypeError, cuop.ShapeError) as error:
+            except (cuop.DTypeError, cuop.ShapeError, cuop.ExecutionError) as error:
                 raise type(error)(f"warm_up_kernels: kernels: {error}") from error
             count += 1
     cuop.synchronize(device)  # what failed on the way is raised here

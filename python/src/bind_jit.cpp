@@ -6,6 +6,7 @@
 #include "cuop/core/text.h"
 #include "cuop/operators/tuned/engine.h"
 #include "cuop/operators/tuned/no_effect.h"
+#include "words.h"
 
 namespace cuop::python {
 
@@ -88,6 +89,24 @@ void def_init_by_name(Class<T>& c, Default make_default) {
       "Fields that are not given have their defaults.");
 }
 
+/// Configurations are values: equal when their fields are, and copied, also by copy and pickle.
+template <class T>
+void def_value(Class<T>& c) {
+  c.def(
+       "__eq__", [](const T& a, const T& b) { return a == b; }, nb::is_operator(),
+       nb::sig("def __eq__(self, other: object, /) -> bool"))
+      .def(
+          "__reduce__",
+          [](nb::handle self) {
+            const nb::object partial = nb::module_::import_("functools").attr("partial");
+            const auto fields =
+                nb::cast<nb::dict>(nb::module_::import_("builtins").attr("dict")(self));
+            return nb::make_tuple(partial(self.type(), **fields), nb::tuple());
+          },
+          nb::sig("def __reduce__(self) -> tuple[Any, ...]"));
+  c.attr("__hash__") = nb::none();  // fields change
+}
+
 void warn_in_python(const std::string& text) {
   if (Py_IsInitialized() == 0) return;
   const nb::gil_scoped_acquire gil;
@@ -98,11 +117,13 @@ void warn_in_python(const std::string& text) {
 void bind_configs(Module& m) {
   RecordClass<JitConfig> config(m, "JITConfig", "How one JIT wrapper chooses and runs kernels.");
   def_init_by_name(config.get(), [] { return JitConfig{}; });
+  def_value(config.get());
   config.read_write("enable_jit", &JitConfig::enable_jit, "False: the operator's own kernel.")
       .property(
           "kernel_type", [](const JitConfig& c) { return name(c.kernel_type); },
           [](JitConfig& c, const std::string& text) {
-            c.kernel_type = backend::parse_kernel_type(text);
+            c.kernel_type = named_call("JITConfig.kernel_type",
+                                       [&] { return backend::parse_kernel_type(text); });
           },
           "'auto', 'simple', 'tiled' or 'tensor_core'.")
       .read_write("tile_size", &JitConfig::tile_size,
@@ -141,6 +162,7 @@ void bind_configs(Module& m) {
   using Global = GlobalJitConfig;
   RecordClass<Global> global(m, "GlobalJITConfig", "How all JIT wrappers of the process work.");
   def_init_by_name(global.get(), [] { return default_global_jit_config(); });
+  def_value(global.get());
   global.read_write("enable_jit", &Global::enable_jit, "False: operators' own kernels only.")
       .read_write("enable_auto_tuning", &Global::enable_auto_tuning,
                   "False: 'auto' follows the operator's rule; nothing is measured.")

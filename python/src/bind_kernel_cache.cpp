@@ -84,7 +84,7 @@ void bind_kernel_cache(Module& m) {
         named_call("kernel_cache_warm: dtypes", [&] {
           for (const std::string& dtype : dtypes) wanted.dtypes.push_back(parse_dtype(dtype));
         });
-        return named_call("kernel_cache_warm: ops", [&] { return jit::warm_kernels(wanted); });
+        return named_call("kernel_cache_warm", [&] { return jit::warm_kernels(wanted); });
       },
       "ops"_a = std::vector<std::string>{}, "dtypes"_a = std::vector<std::string>{}, "arch"_a = "",
       Released(),

@@ -74,6 +74,10 @@ void bind_library_tuning(Module& m) {
         if (rounds < 1 || rounds > 1000) {
           throw ExecutionError(cat("tune_libraries: rounds is ", rounds, ", needed is 1 to 1000"));
         }
+        if (!(seconds > 0.0)) {
+          throw ExecutionError(
+              cat("tune_libraries: seconds is ", seconds, ", needed is more than 0"));
+        }
         tune::LibraryTuning tuning(static_cast<int>(rounds), seconds);
         call();
         return record_of("fastest", tuning.fastest(), "gain", tuning.gain(), "source",

@@ -219,6 +219,8 @@ def test_what_has_nothing_to_do_with_a_gpu_works_without_one():
 def test_cuda_storage_is_lazy():
     storage = genesis.cuda.CUDAStorage((2, 3), "float32", device_id=0)
     assert (storage.shape, storage.nbytes, storage.is_allocated) == ((2, 3), 24, False)
+    with pytest.raises(cuop.ShapeError, match="CUDAStorage: shape: sizes must not be negative"):
+        genesis.cuda.CUDAStorage((-2, 3), "float32")
 
 
 def test_the_cpu_is_no_gpu():
@@ -289,6 +291,11 @@ def test_warming_up_refuses_what_is_no_operation():
     for name in ("no_such", "Tensor", "benchmark"):
         with pytest.raises(cuop.ExecutionError, match=f"there is no operation '{name}'"):
             genesis.warm_up_kernels([name])
+    for name in ("clear_kernel_cache", "profiling_rows"):
+        with pytest.raises(cuop.ExecutionError, match=f"kernels: '{name}' is no operation of one"):
+            genesis.warm_up_kernels([name])
+    with pytest.raises(cuop.ExecutionError, match="warm_up_kernels: kernels: einsum: one argument"):
+        genesis.warm_up_kernels("einsum")
     with pytest.raises(cuop.DTypeError, match="kernels: needed is a list of names and shapes"):
         genesis.warm_up_kernels(3)
     with pytest.raises(cuop.ShapeError):

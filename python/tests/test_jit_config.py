@@ -1,6 +1,8 @@
 """Configurations of JIT wrappers: defaults, what is refused, what has no effect on the CPU."""
 
+import copy
 import os
+import pickle
 
 import numpy as np
 import pytest
@@ -40,7 +42,13 @@ def test_default_configurations():
         ({"optimization_level": "O4"}, "'O4' is unknown; known are O0, O1"),
         ({"optimization_level": "O0", "kernel_type": "tiled"}, "'O0' is the simple kernel"),
         ({"block_size": 2000}, "block_size is 2000, allowed is 0"),
+        ({"block_size": 3}, r"block_size is 3, allowed is 0 \(chosen\) or a power of two from 32"),
+        (
+            {"block_size": 48},
+            r"block_size is 48, allowed is 0 \(chosen\) or a power of two from 32",
+        ),
         ({"num_stages": -1}, "num_stages is -1, allowed is 0"),
+        ({"max_registers": 23}, r"max_registers is 23, allowed is 0 \(no limit\) or 24 to 255"),
         ({"max_registers": 256}, "max_registers is 256, allowed is 0"),
         ({"tile_size": -1}, "tile_size is -1, allowed is 0"),
         ({"tile_size": 5000}, "tile_size is 5000, allowed is 0"),
@@ -54,8 +62,29 @@ def test_what_cannot_be_met_is_refused_with_the_reason(fields, reason):
     assert jit.get_last_error() == str(error.value)
 
 
+@pytest.mark.parametrize("field", [{"tile_size": 32}, {"kernel_type": "tiled"}])
+def test_configurations_are_values(field):
+    config = cuop.JITConfig(**field)
+    assert config == cuop.JITConfig(**field) != cuop.JITConfig()
+    assert config != dict(config)
+    for copied in (copy.copy(config), copy.deepcopy(config), pickle.loads(pickle.dumps(config))):
+        assert copied == config and copied is not config
+    copied.tile_size = 7
+    assert copied != config
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(config)
+
+
+def test_the_configuration_of_the_process_is_a_value():
+    config = cuop.get_global_jit_config()
+    assert config == cuop.get_global_jit_config() == pickle.loads(pickle.dumps(config))
+    config.max_compilation_threads += 1
+    assert config != cuop.get_global_jit_config()
+
+
 def test_more_refusals():
-    with pytest.raises(cuop.ExecutionError, match="kernel_type: 'fast' is unknown; known are auto"):
+    unknown = "JITConfig.kernel_type: 'fast' is unknown; known are auto"
+    with pytest.raises(cuop.ExecutionError, match=unknown):
         cuop.JITConfig(kernel_type="fast")
     for field, value in [
         ("max_cache_size", -1),

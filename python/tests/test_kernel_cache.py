@@ -53,6 +53,11 @@ def test_wrong_use_is_said(tmp_path):
     (tmp_path / "text").write_text("no kernels")
     failed = run(tmp_path, "import", str(tmp_path / "text"), check=False)
     assert failed.returncode == 1 and "is no file that 'export' wrote" in failed.stderr
+    if cuop.device_count("cuda") == 0:
+        failed = run(tmp_path, "warm", "add", check=False)
+        assert failed.returncode == 1
+        assert "kernel_cache_warm: there is no GPU to compile for (" in failed.stderr
+        assert "name an architecture, such as sm_90a" in failed.stderr
     failed = run(tmp_path, "warm", "no_such_operation", "--arch", "sm_90a", check=False)
     assert failed.returncode == 1 and "no_such_operation" in failed.stderr
 

@@ -112,6 +112,16 @@ def test_a_snapshot_that_cannot_be_written_is_a_file_error(tmp_path):
             genesis.cuda.memory_snapshot(path)
 
 
+def test_a_snapshot_needs_the_name_of_a_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    for path in ["", ".", "..", "/", "folder/", f"{tmp_path}/folder/"]:
+        for snapshot in (lambda p: cuop.memory_snapshot(p, "cpu"), genesis.cuda.memory_snapshot):
+            with pytest.raises(cuop.FileError, match=f"'{path}' names no file, but a directory"):
+                snapshot(path)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["folder"]
+
+
 def test_the_cache_keeps_to_its_size(pool):
     cuop.set_cache_size("4MB", pool)
     x = cuop.zeros(32 * MIB, dtype="uint8", device=pool)
@@ -285,6 +295,66 @@ def test_debugging_finds_writes_outside_and_lists_leaks_at_exit():
     assert "somebody wrote behind a block" in result.stderr
     assert "2 blocks, 150 bytes, were not freed" in result.stderr
     assert "100 bytes" in result.stderr and "<string>:4 in <module>" in result.stderr
+
+
+DEBUGGED_THREADS = """
+import threading
+import cuop
+
+cuop.enable_memory_debugging(device="cpu")
+is_over = threading.Event()
+
+
+def work(k):
+    n = k
+    while not is_over.is_set():
+        cuop.ones(1 + n * 7919 % 300_000, device="cpu")
+        n += 1
+
+
+threads = [threading.Thread(target=work, args=(k,)) for k in range(3)]
+for thread in threads:
+    thread.start()
+found = [cuop.check_memory("cpu") for _ in range(40)]
+is_over.set()
+for thread in threads:
+    thread.join()
+assert found == [[]] * 40, found[-1][:3]
+"""
+
+
+def test_a_check_amid_threads_finds_nothing_in_a_sound_program():
+    done = run_with({}, DEBUGGED_THREADS)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+DEBUGGED_FIGURES = """
+import cuop
+
+def figures():
+    stats = cuop.memory_stats("cpu")
+    return stats["allocated"], stats["peak_allocated"], stats["allocation.all.current"]
+
+x = cuop.zeros(1_000_000, dtype="uint8", device="cpu")
+plain = figures()
+assert plain[:2] == (1_000_000, 1_000_000)
+cuop.enable_memory_debugging(device="cpu")
+assert figures() == plain
+y = cuop.zeros(500_000, dtype="uint8", device="cpu")
+assert figures() == (1_500_000, 1_500_000, plain[2] + 1)
+del y, x
+assert cuop.memory_allocated("cpu") == 0 and cuop.max_memory_allocated("cpu") == 1_500_000
+for _ in range(20):
+    cuop.zeros(500_000, dtype="uint8", device="cpu")
+assert cuop.max_memory_allocated("cpu") == 1_500_000
+cuop.enable_memory_debugging(False, device="cpu")
+assert cuop.memory_allocated("cpu") == 0
+"""
+
+
+def test_debugging_changes_no_figures():
+    done = run_with({}, DEBUGGED_FIGURES)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_environment_chooses_the_hosts_allocator():

@@ -98,6 +98,14 @@ def test_what_cannot_be_measured_is_refused(cuop_tune, arguments, message):
     assert message in done.stderr
 
 
+@pytest.mark.parametrize("size", ["99999999x99999999", "99999999999999999999x9"])
+def test_what_has_no_room_is_an_error_in_words(cuop_tune, size):
+    done = cuop_tune("ops", "relu", "--size", size)
+    assert done.returncode == 1
+    assert f"cuop: error: tune ops: there is no room for {size} numbers" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.cpu
 def test_on_the_cpu_no_library_is_searched_for():
     import cuop
@@ -110,3 +118,6 @@ def test_on_the_cpu_no_library_is_searched_for():
         cuop.tune_libraries(lambda: 1 / 0)
     with pytest.raises(cuop.ExecutionError, match="rounds is 0, needed is 1 to 1000"):
         cuop.tune_libraries(lambda: None, rounds=0)
+    for seconds in (0.0, -1.0, float("nan")):
+        with pytest.raises(cuop.ExecutionError, match="seconds is .*, needed is more than 0"):
+            cuop.tune_libraries(lambda: None, seconds=seconds)

@@ -1,5 +1,7 @@
 """Kernels of the user's own and the tuner's switches, as far as no GPU is needed."""
 
+import math
+
 import numpy as np
 import pytest
 from fresh_process import output_of
@@ -35,13 +37,34 @@ def test_a_kernel_tells_its_parameters_and_configurations():
         ({"key": "n"}, cuop.DTypeError, "key: needed is a list of strings"),
         ({"options": ["-Ifolder"]}, cuop.CompilationError, "reads files"),
         ({"configs": [{"a b": 1}]}, cuop.CompilationError, "defines 'a b'"),
-        ({"configs": [{"A": None}]}, cuop.DTypeError, "the macro A: needed is a number"),
+        ({"configs": [{"A": None}]}, cuop.DTypeError, "the macro A: needed is a finite number"),
+        ({"configs": [{"A": math.nan}]}, cuop.DTypeError, "the macro A: needed is a finite number"),
         ({"configs": [3]}, cuop.DTypeError, "needed is a dict of macros, given 3"),
+        (
+            {"configs": [{1: 2}]},
+            cuop.DTypeError,
+            "the name of a macro: needed is a string, given 1",
+        ),
+        ({"configs": 3}, cuop.DTypeError, "configs: needed is a list of dicts of macros, given 3"),
+        ({"configs": {"A": 1}}, cuop.DTypeError, "configs: needed is a list of dicts of macros"),
+        ({"key": 3}, cuop.DTypeError, "kernel scale: key: needed is a list of strings, given 3"),
+        ({"key": None}, cuop.DTypeError, "kernel scale: key: needed is a list of strings"),
+        ({"options": None}, cuop.DTypeError, "options: needed is a list of strings, given None"),
     ],
 )
 def test_what_makes_no_sense_is_refused(options, error, message):
     with pytest.raises(error, match=message):
         scale(**options)
+
+
+def test_a_configuration_to_compile_is_one_of_the_kernels():
+    for wrong in (3, "BLOCK"):
+        with pytest.raises(
+            cuop.DTypeError, match="kernel scale: a configuration: needed is a dict"
+        ):
+            scale().compile("sm_90a", wrong)
+    with pytest.raises(cuop.ExecutionError, match="{'A': 1} is none of the configurations"):
+        scale().compile("sm_90a", {"A": 1})
 
 
 def test_a_source_without_the_kernel_is_refused():

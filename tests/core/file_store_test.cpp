@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "tests/temporary_folder.h"
 
@@ -48,6 +50,24 @@ class FileStoreTest : public ::testing::Test {
   const fs::path directory_ = folder_.path() / "store";
   std::vector<std::string> damaged_;
 };
+
+TEST_F(FileStoreTest, WritesWhileOthersClear) {
+  std::atomic<bool> is_over = false;
+  std::thread clearer([&] {
+    FileStore other(options());
+    while (!is_over) other.clear();
+  });
+  FileStore store(options());
+  std::vector<std::string> problems;
+  const std::string content = "thing " + std::string(10'000, 'x');
+  for (int i = 0; i < 500; ++i) {
+    std::string problem = store.write("1.thing", content);
+    if (!problem.empty()) problems.push_back(std::move(problem));
+  }
+  is_over = true;
+  clearer.join();
+  EXPECT_THAT(problems, ElementsAre());
+}
 
 TEST_F(FileStoreTest, KeepsWhatIsWrittenForTheNextStore) {
   FileStore store(options());

@@ -1,13 +1,16 @@
 #include "cuop/core/private_directory.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
+#include "cuop/core/descriptor.h"
 #include "tests/temporary_folder.h"
 
 namespace cuop {
@@ -123,6 +126,20 @@ TEST_F(PrivateDirectoryTest, RemovesWhatKilledWritersLeft) {
   directory.remove_unfinished(kKinds, std::chrono::seconds(0));
   for (const auto& [name, content] : left) EXPECT_FALSE(directory.contains(name)) << name;
   for (const auto& [name, content] : foreign) EXPECT_TRUE(directory.contains(name)) << name;
+}
+
+TEST_F(PrivateDirectoryTest, LeavesWhatIsBeingWritten) {
+  const auto directory = PrivateDirectory::open((root_ / "cache").string(), Missing::kMake);
+  const char* const name = "a.thing.12.0.tmp";
+  put(root_ / "cache" / name, "header");
+  {
+    const Descriptor writer(::open((root_ / "cache" / name).c_str(), O_WRONLY | O_CLOEXEC));
+    ASSERT_EQ(flock(writer.get(), LOCK_EX), 0);
+    directory.remove_unfinished(kKinds, std::chrono::seconds(0));
+    EXPECT_TRUE(directory.contains(name));
+  }
+  directory.remove_unfinished(kKinds, std::chrono::seconds(0));
+  EXPECT_FALSE(directory.contains(name));
 }
 
 TEST_F(PrivateDirectoryTest, StaysWithTheDirectoryThatWasChecked) {

@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cstring>
+#include <thread>
+#include <vector>
+
 #include "cuop/core/error.h"
 #include "cuop/memory/host.h"
 #include "cuop/memory/host_upstream.h"
@@ -62,6 +67,67 @@ TEST_F(Guard, FindsWritesIntoFreedBlocks) {
   EXPECT_THAT(guard_.check(), ElementsAre(HasSubstr("into a freed block at byte 50")));
   guard_.release_cached();
   EXPECT_EQ(guard_.check().size(), 1u);
+}
+
+TEST_F(Guard, FindsWritesIntoAFreedBlockThatWasDamagedWhileItLived) {
+  unsigned char* a = allocate(100);
+  a[100] = 0;
+  guard_.deallocate(a, 100, {});
+  a[50] = 0;
+  EXPECT_THAT(guard_.check(), ElementsAre(HasSubstr("behind a block, 0 bytes after its end"),
+                                          HasSubstr("into a freed block at byte 50")));
+}
+
+/// Blocks come, go and are unmapped while they are looked at.
+TEST_F(Guard, FindsNothingWhileOtherThreadsAllocateAndFree) {
+  std::atomic<bool> is_over = false;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&, i] {
+      for (int64_t n = i; !is_over; ++n) {
+        const int64_t bytes = 1 + n * 7919 % 300'000;
+        unsigned char* block = allocate(bytes);
+        std::memset(block, i, static_cast<size_t>(bytes));
+        guard_.deallocate(block, bytes, {});
+      }
+    });
+  }
+  std::vector<std::string> wrong;
+  for (int i = 0; i < 60 && wrong.empty(); ++i) wrong = guard_.check();
+  is_over = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_THAT(wrong, IsEmpty());
+}
+
+TEST_F(Guard, ItsFiguresAreThoseOfTensors) {
+  void* before = host_.allocate(1000, {});
+  GuardResource guard(host_, bytes_);
+  EXPECT_EQ(guard.statistics().allocated_bytes, 1000);
+  void* a = guard.allocate(300, {});
+  void* b = guard.allocate(50, {});
+  guard.deallocate(a, 300, {});  // and held back
+  EXPECT_EQ(guard.statistics().allocated_bytes, 1050);
+  EXPECT_EQ(guard.statistics().peak_allocated_bytes, 1350);
+  const Statistics now = guard.statistics();
+  EXPECT_EQ(now.allocation_count - now.free_count, 2);
+  host_.deallocate(before, 1000, {});
+  guard.reset_peak();
+  EXPECT_EQ(guard.statistics().allocated_bytes, 50);
+  EXPECT_EQ(guard.statistics().peak_allocated_bytes, 50);
+  guard.deallocate(b, 50, {});
+  EXPECT_EQ(guard.statistics().allocated_bytes, 0);
+}
+
+TEST_F(Guard, HoldsNothingBackWhenItIsToldTo) {
+  guard_.deallocate(allocate(100), 100, {});
+  unsigned char* alive = allocate(10);
+  guard_.set_holding(false);
+  EXPECT_EQ(host_.statistics().allocated_bytes, 10 + 2 * GuardResource::kZone);
+  guard_.deallocate(alive, 10, {});
+  EXPECT_EQ(host_.statistics().allocated_bytes, 0);
+  guard_.set_holding(true);
+  guard_.deallocate(allocate(100), 100, {});
+  EXPECT_GT(host_.statistics().allocated_bytes, 0);
 }
 
 TEST_F(Guard, FindsDoubleAndWrongFrees) {

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "cuop/core/error.h"
+#include "cuop/core/text.h"
 #include "cuop/operators/tuned/config_check.h"
 #include "cuop/operators/tuned/demands.h"
 #include "cuop/operators/tuned/product_kernels.h"
@@ -124,6 +125,14 @@ TEST(JitConfigOnAGpu, ProductsThatNoKernelCanComputeAreRefusedWithTheReason) {
       [](C& c) { c.tile_size = 48; },
       "op: on cuda:0: tile_size is 48, allowed for a 'tiled' product on a GPU are powers of two");
   expect([](C& c) { c.kernel_type = KernelType::kTiled, c.block_size = 96; }, "block_size is 96");
+  for (const KernelType type :
+       {KernelType::kAuto, KernelType::kSimple, KernelType::kTiled, KernelType::kTensorCore}) {
+    for (const int64_t threads : {1, 2, 3, 16, 31, 33, 1000}) {
+      EXPECT_THAT(
+          refusal_on_gpu(kProduct, [&](C& c) { c.kernel_type = type, c.block_size = threads; }),
+          HasSubstr(cat("block_size is ", threads, ", allowed for a product on a GPU are powers")));
+    }
+  }
   expect([](C& c) { c.kernel_type = KernelType::kSimple, c.num_stages = 3; }, "num_stages is 3");
   expect([](C& c) { c.kernel_type = KernelType::kSimple, c.enable_tma = true; },
          "a 'simple' product copies element by element");

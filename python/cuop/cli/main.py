@@ -35,7 +35,7 @@ def main() -> None:
     except Exception as error:
         from cuop.errors import Error
 
-        if not isinstance(error, (Error, OSError)):
+        if not isinstance(error, (Error, OSError, MemoryError)):
             raise
         drop_unwritten_output()
         _fail(f"cuop: error: {error}")

@@ -90,7 +90,11 @@ class _Maker:
     def tensor(self, *shape: int) -> Any:
         import cuop
 
-        values = self._random.standard_normal(shape)
+        try:
+            values = self._random.standard_normal(shape)
+        except (MemoryError, ValueError) as error:  # the latter for more than can be addressed
+            sizes = "x".join(map(str, shape))
+            raise cuop.MemoryError(f"tune ops: there is no room for {sizes} numbers") from error
         if self._dtype.startswith("complex"):
             values = values + 1j * self._random.standard_normal(shape)
         return cuop.tensor(values, self._dtype).to(self._device)

@@ -222,3 +222,33 @@ def test_debugging_guards_gpu_tensors():
     result = run_with({}, DEBUGGED)
     assert result.returncode == 0, result.stderr
     assert "1 blocks, 400 bytes, were not freed" in result.stderr
+
+
+CHECKED_AMID_THREADS = """
+import threading
+import cuop
+
+cuop.enable_memory_debugging(device="cuda:0")
+is_over = threading.Event()
+
+
+def work():
+    while not is_over.is_set():
+        cuop.ones(5000, device="cuda:0")
+
+
+threads = [threading.Thread(target=work) for _ in range(2)]
+for thread in threads:
+    thread.start()
+found = [cuop.check_memory("cuda:0") for _ in range(20)]
+is_over.set()
+for thread in threads:
+    thread.join()
+assert found == [[]] * 20, found[-1][:3]
+"""
+
+
+def test_a_check_waits_for_the_gpu_while_threads_free_tensors():
+    """A look waits for its stream, and that for Python; nobody may wait for the look."""
+    done = run_with({}, CHECKED_AMID_THREADS)
+    assert (done.returncode, done.stderr) == (0, "")

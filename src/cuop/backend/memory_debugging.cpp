@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cuop/backend/runtime.h"
+#include "cuop/core/fork_mutex.h"
 #include "cuop/memory/current.h"
 
 namespace cuop::backend {
@@ -43,7 +44,7 @@ std::atomic<memory::GuardResource*>& guard_of(Device device) {
 }
 
 memory::GuardResource& make_guard(Device device) {
-  static std::mutex mutex;
+  static auto& mutex = *new ForkMutex;
   // Never destroyed: threads may compute while the process ends.
   static auto& host_bytes = *new memory::HostBytes;
   static auto& device_bytes = *new RuntimeBytes;
@@ -60,7 +61,10 @@ memory::GuardResource& make_guard(Device device) {
 
 void set_memory_debugging(Device device, bool is_on) {
   runtime(device);  // a device that is absent is said at once
-  memory::set_current_resource(device, is_on ? &make_guard(device) : nullptr);
+  memory::GuardResource* guard = is_on ? &make_guard(device) : guard_of(device).load();
+  if (guard != nullptr && is_on) guard->set_holding(true);
+  memory::set_current_resource(device, is_on ? guard : nullptr);
+  if (guard != nullptr && !is_on) guard->set_holding(false);
 }
 
 bool is_memory_debugging(Device device) {

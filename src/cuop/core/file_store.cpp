@@ -18,6 +18,8 @@ namespace {
 constexpr std::chrono::hours kStaleAge{1};
 /// Other processes add files too: look at the directory again after so many.
 constexpr int kWritesBetweenLooks = 64;
+/// Others may remove the directory, or on some file systems a file, before it has its name.
+constexpr int kWriteAttempts = 8;
 
 }  // namespace
 
@@ -29,11 +31,16 @@ std::string FileStore::problem() const {
 }
 
 std::string FileStore::write(const std::string& name, std::string_view content) {
-  const PrivateDirectory directory = open(Missing::kMake);
-  if (!directory.is_open()) return directory.problem();
-  if (!directory.write(name, content)) return cat(path(), " cannot be written");
-  evict(directory, static_cast<int64_t>(content.size()));
-  return "";
+  for (int attempt = 0; attempt < kWriteAttempts; ++attempt) {
+    const PrivateDirectory directory = open(Missing::kMake);
+    if (!directory.is_open()) return directory.problem();
+    if (directory.write(name, content)) {
+      evict(directory, static_cast<int64_t>(content.size()));
+      return "";
+    }
+    if (errno != ENOENT) break;  // it was not taken away meanwhile
+  }
+  return cat(path(), " cannot be written: ", errno_text());
 }
 
 void FileStore::visit(const std::function<void(const PrivateDirectory::File& file,

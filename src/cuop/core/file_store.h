@@ -8,12 +8,12 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "cuop/core/fork_mutex.h"
 #include "cuop/core/noncopyable.h"
 #include "cuop/core/private_directory.h"
 
@@ -79,7 +79,7 @@ class FileStore {
 
   const FileStoreOptions options_;
   std::atomic<int64_t> damaged_ = 0, evicted_ = 0;
-  std::mutex size_mutex_;
+  ForkMutex size_mutex_;
   int64_t size_ = -1;  // of all files as far as this process knows; -1 before it looked
   int writes_ = 0;
 };

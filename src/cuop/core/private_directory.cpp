@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -60,6 +61,12 @@ Descriptor open_file(int directory, const char* name) {
   return Descriptor(openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
 }
 
+/// Writers lock what they write, and the system unlocks what they leave.
+bool is_being_written(int directory, const std::string& name) {
+  const Descriptor file = open_file(directory, name.c_str());
+  return file.is_open() && flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
 }  // namespace
 
 PrivateDirectory PrivateDirectory::open(const std::string& path, Missing missing) {
@@ -116,7 +123,8 @@ void PrivateDirectory::remove_unfinished(std::span<const Kind> kinds,
                                          std::chrono::seconds age) const {
   const auto then = std::chrono::system_clock::now().time_since_epoch() - age;
   for (const File& left : find(kinds, State::kUnfinished)) {
-    if (left.used_ns <= std::chrono::nanoseconds(then).count()) remove(left.name);
+    const bool is_old = left.used_ns <= std::chrono::nanoseconds(then).count();
+    if (is_old && !is_being_written(descriptor(), left.name)) remove(left.name);
   }
 }
 
@@ -144,11 +152,16 @@ bool PrivateDirectory::write(const std::string& name, std::string_view content) 
   Descriptor file(openat(descriptor(), temporary.c_str(),
                          O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file.is_open()) return false;
+  // Where files cannot be locked, it may be taken away.
+  const Descriptor locked(
+      flock(file.get(), LOCK_EX | LOCK_NB) == 0 ? fcntl(file.get(), F_DUPFD_CLOEXEC, 0) : -1);
   const bool is_written = write_all(file.get(), content) && file.close();
   if (is_written && renameat(descriptor(), temporary.c_str(), descriptor(), name.c_str()) == 0) {
     return true;
   }
+  const int why = errno;
   remove(temporary);
+  errno = why;
   return false;
 }
 

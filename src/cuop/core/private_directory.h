@@ -40,7 +40,8 @@ class PrivateDirectory {
   };
   /// The files of these kinds, the one that was not used for the longest time first.
   std::vector<File> files(std::span<const Kind> kinds) const;
-  /// Removes what processes that were killed `age` ago while they wrote such files have left.
+  /// Removes what processes that were killed `age` ago while they wrote such files have left, and
+  /// nothing that is being written.
   void remove_unfinished(std::span<const Kind> kinds, std::chrono::seconds age) const;
 
   static constexpr int64_t kMostBytes = int64_t{1} << 28;  ///< of a file that is read
@@ -50,7 +51,8 @@ class PrivateDirectory {
   Answer read(const std::string& name, std::string& content) const;
   /// As of now, whatever the file is.
   void mark_used(const std::string& name) const;
-  /// Written under another name and renamed, so that it is there whole or not at all.
+  /// Written under another name and renamed, so that it is there whole or not at all. False leaves
+  /// the reason in errno: ENOENT when somebody has removed the file, or the directory, meanwhile.
   bool write(const std::string& name, std::string_view content) const;
   bool contains(const std::string& name) const;
   bool remove(const std::string& name) const;

@@ -59,11 +59,14 @@ void* GuardResource::allocate(int64_t bytes, Stream stream) {
   access_.fill(data - kZone, kZoneByte, kZone, stream);
   access_.fill(data, kFreshByte, bytes, stream);
   access_.fill(data + bytes, kZoneByte, kZone, stream);
-  const Record record{bytes, trace::now_ns(), current_site(), stream};
+  Record record{bytes, trace::now_ns(), current_site(), stream};
+  const int64_t upstream_bytes = upstream_.statistics().allocated_bytes;
   const std::lock_guard lock(mutex_);
+  record.serial = ++last_serial_;
   live_[data] = record;
   freed_.erase(data);
   live_bytes_ += bytes;
+  peak_bytes_ = std::max(peak_bytes_, without_own(upstream_bytes));
   return data;
 }
 
@@ -91,7 +94,8 @@ void GuardResource::deallocate(void* data, int64_t bytes, Stream stream) noexcep
       report(cat("a block was freed as one of ", bytes, " bytes: ", describe(record)));
     }
     record.stream = stream;
-    check_zones(block, record);
+    for (std::string& text : look_at_zones(block, record)) report(std::move(text));
+    record.is_damaged = false;  // of its zones; its poison is whole
     access_.fill(block, kPoisonByte, record.bytes, stream);
     {
       const std::lock_guard lock(mutex_);
@@ -99,7 +103,7 @@ void GuardResource::deallocate(void* data, int64_t bytes, Stream stream) noexcep
       held_.push_back({block, record});
       held_bytes_ += record.bytes;
     }
-    release_held(kMaxHeldBlocks, kMaxHeldBytes);
+    release_beyond_bounds();
   } catch (const std::exception& error) {
     log(LogLevel::kWarn, "memory debugging: ", error.what());
   }
@@ -115,11 +119,36 @@ void GuardResource::record_stream(void* data, Stream stream) {
   upstream_.record_stream(is_guarded ? static_cast<std::byte*>(data) - kZone : data, stream);
 }
 
+int64_t GuardResource::without_own(int64_t upstream_bytes) const {
+  const auto live = static_cast<int64_t>(live_.size()), held = static_cast<int64_t>(held_.size());
+  const int64_t own = held_bytes_ + guarded(0) * (live + held);
+  return std::max(live_bytes_, upstream_bytes - own);
+}
+
 Statistics GuardResource::statistics() const {
   Statistics s = upstream_.statistics();
   const std::lock_guard lock(mutex_);
-  s.allocated_bytes = live_bytes_;
+  s.allocated_bytes = without_own(s.allocated_bytes);
+  s.peak_allocated_bytes = std::max(peak_bytes_, s.allocated_bytes);
+  s.free_count += static_cast<int64_t>(held_.size());
   return s;
+}
+
+void GuardResource::reset_peak() {
+  upstream_.reset_peak();
+  const int64_t upstream_bytes = upstream_.statistics().allocated_bytes;
+  const std::lock_guard lock(mutex_);
+  peak_bytes_ = without_own(upstream_bytes);
+}
+
+void GuardResource::set_holding(bool is_holding) {
+  const int64_t upstream_peak = upstream_.statistics().peak_allocated_bytes;
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_holding && !is_holding_) peak_bytes_ = upstream_peak;  // what was unguarded counts too
+    is_holding_ = is_holding;
+  }
+  if (!is_holding) release_held(0, 0);
 }
 
 int64_t GuardResource::release_cached() {
@@ -128,32 +157,57 @@ int64_t GuardResource::release_cached() {
 }
 
 std::vector<std::string> GuardResource::check() {
-  std::unordered_map<void*, Record> live;
-  std::deque<Held> held;
+  std::vector<Held> live, held;
   {
     const std::lock_guard lock(mutex_);
-    live = live_;
-    held = held_;
+    for (const auto& [data, record] : live_)
+      live.push_back({static_cast<std::byte*>(data), record});
+    held.assign(held_.begin(), held_.end());
   }
-  for (auto& [data, record] : live) {
-    const bool was_damaged = record.is_damaged;
-    check_zones(static_cast<std::byte*>(data), record);
-    if (record.is_damaged == was_damaged) continue;
-    const std::lock_guard lock(mutex_);
-    const auto entry = live_.find(data);
-    if (entry != live_.end()) entry->second.is_damaged = true;
-  }
-  for (Held& block : held) {
-    if (block.record.is_damaged) continue;
-    check_poison(block);
-    if (!block.record.is_damaged) continue;
-    const std::lock_guard lock(mutex_);
-    for (Held& known : held_) {
-      if (known.data == block.data) known.record.is_damaged = true;
-    }
-  }
+  look_at(live, &GuardResource::find_live, &GuardResource::look_at_zones);
+  look_at(held, &GuardResource::find_held, &GuardResource::look_at_poison);
+  release_beyond_bounds();  // what was looked at has stayed
   const std::lock_guard lock(mutex_);
   return reports_;
+}
+
+GuardResource::Record* GuardResource::find_live(std::byte* data) {
+  const auto entry = live_.find(data);
+  return entry == live_.end() ? nullptr : &entry->second;
+}
+
+GuardResource::Record* GuardResource::find_held(std::byte* data) {
+  const auto held = std::ranges::find(held_, data, &Held::data);
+  return held == held_.end() ? nullptr : &held->record;
+}
+
+void GuardResource::look_at(const std::vector<Held>& blocks,
+                            Record* (GuardResource::*find)(std::byte*),
+                            std::vector<std::string> (GuardResource::*look)(std::byte*, Record&)) {
+  for (const Held& block : blocks) {
+    std::unique_lock lock(mutex_);
+    Record* record = (this->*find)(block.data);
+    if (record == nullptr || record->serial != block.record.serial) continue;
+    Record seen = *record;
+    looked_at_.push_back(block.data);
+    lock.unlock();
+    std::vector<std::string> wrong;
+    const auto end_look = [&] {
+      lock.lock();
+      looked_at_.erase(std::ranges::find(looked_at_, block.data));
+    };
+    try {
+      wrong = (this->*look)(block.data, seen);
+    } catch (...) {  // of the device
+      end_look();
+      throw;
+    }
+    end_look();
+    record = (this->*find)(block.data);
+    if (record != nullptr) record->is_damaged = seen.is_damaged;
+    lock.unlock();
+    for (std::string& text : wrong) report(std::move(text));
+  }
 }
 
 std::vector<GuardResource::Leak> GuardResource::leaks() const {
@@ -181,29 +235,42 @@ void GuardResource::report(std::string text) noexcept {
   if (reports_.size() < kMaxReports) reports_.push_back(std::move(text));
 }
 
-void GuardResource::check_zones(std::byte* data, Record& record) {
-  if (record.is_damaged) return;
+std::vector<std::string> GuardResource::look_at_zones(std::byte* data, Record& record) {
+  if (record.is_damaged) return {};
   const int64_t before = access_.find_other(data - kZone, kZoneByte, kZone, record.stream);
   const int64_t behind = access_.find_other(data + record.bytes, kZoneByte, kZone, record.stream);
+  std::vector<std::string> wrong;
   if (before >= 0) {
-    report(cat("somebody wrote before a block, ", kZone - before,
-               " bytes ahead of it: ", describe(record)));
+    wrong.push_back(cat("somebody wrote before a block, ", kZone - before,
+                        " bytes ahead of it: ", describe(record)));
   }
   if (behind >= 0) {
-    report(
+    wrong.push_back(
         cat("somebody wrote behind a block, ", behind, " bytes after its end: ", describe(record)));
   }
-  record.is_damaged = before >= 0 || behind >= 0;
+  record.is_damaged = !wrong.empty();
+  return wrong;
 }
 
-void GuardResource::check_poison(Held& held) {
-  if (held.record.is_damaged) return;
-  const int64_t at =
-      access_.find_other(held.data, kPoisonByte, held.record.bytes, held.record.stream);
-  held.record.is_damaged = at >= 0;
-  if (at >= 0) {
-    report(cat("somebody wrote into a freed block at byte ", at, ": ", describe(held.record)));
+std::vector<std::string> GuardResource::look_at_poison(std::byte* data, Record& record) {
+  if (record.is_damaged) return {};
+  const int64_t at = access_.find_other(data, kPoisonByte, record.bytes, record.stream);
+  record.is_damaged = at >= 0;
+  if (at < 0) return {};
+  return {cat("somebody wrote into a freed block at byte ", at, ": ", describe(record))};
+}
+
+void GuardResource::release_beyond_bounds() noexcept {
+  bool is_holding = false;
+  {
+    const std::lock_guard lock(mutex_);
+    is_holding = is_holding_;
   }
+  release_held(is_holding ? kMaxHeldBlocks : 0, is_holding ? kMaxHeldBytes : 0);
+}
+
+bool GuardResource::is_looked_at(const std::byte* data) const {
+  return std::ranges::find(looked_at_, data) != looked_at_.end();
 }
 
 void GuardResource::release_held(size_t most_blocks, int64_t most_bytes) noexcept {
@@ -212,13 +279,13 @@ void GuardResource::release_held(size_t most_blocks, int64_t most_bytes) noexcep
     {
       const std::lock_guard lock(mutex_);
       if (held_.size() <= most_blocks && held_bytes_ <= most_bytes) return;
-      if (held_.empty()) return;
+      if (held_.empty() || is_looked_at(held_.front().data)) return;
       oldest = held_.front();
       held_.pop_front();
       held_bytes_ -= oldest.record.bytes;
     }
     try {
-      check_poison(oldest);
+      for (std::string& text : look_at_poison(oldest.data, oldest.record)) report(std::move(text));
     } catch (const std::exception& error) {
       log(LogLevel::kWarn, "memory debugging: ", error.what());
     }

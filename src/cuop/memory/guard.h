@@ -4,11 +4,11 @@
 
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "cuop/core/fork_mutex.h"
 #include "cuop/core/lru_cache.h"
 #include "cuop/memory/resource.h"
 
@@ -46,22 +46,27 @@ class GuardResource final : public MemoryResource {
 
   /// Both must outlive the guard.
   GuardResource(MemoryResource& upstream, ByteAccess& access)
-      : upstream_(upstream), access_(access) {}
+      : upstream_(upstream),
+        access_(access),
+        peak_bytes_(upstream.statistics().peak_allocated_bytes) {}
   ~GuardResource() override { release_held(0, 0); }
 
   void* allocate(int64_t bytes, Stream stream) override;
   void deallocate(void* data, int64_t bytes, Stream stream) noexcept override;
   void record_stream(void* data, Stream stream) override;
-  /// The upstream's, where allocated_bytes are those of the guarded blocks without their zones.
+  /// The upstream's, without zones and without the freed blocks that are held back.
   Statistics statistics() const override;
-  void reset_peak() override { upstream_.reset_peak(); }
+  void reset_peak() override;
   int64_t release_cached() override;
   Device device() const override { return upstream_.device(); }
 
   /// Looks at the zones of every live block and the poison of every freed one that is still held;
   /// returns everything that was found wrong since the guard exists, here and at frees, oldest
-  /// first.
+  /// first. Other threads may allocate and free meanwhile.
   std::vector<std::string> check();
+  /// False gives back the freed blocks that are held, and holds none from now on: for a guard that
+  /// only lives on for the blocks that came from it.
+  void set_holding(bool is_holding);
   /// Live blocks, the largest first.
   std::vector<Leak> leaks() const;
 
@@ -71,6 +76,7 @@ class GuardResource final : public MemoryResource {
     int64_t since_ns = 0;
     uint32_t site = 0;
     Stream stream;
+    uint64_t serial = 0;      ///< addresses are given out again
     bool is_damaged = false;  ///< told already
   };
   struct Held {
@@ -80,21 +86,37 @@ class GuardResource final : public MemoryResource {
 
   std::string describe(const Record& record) const;
   void report(std::string text) noexcept;
-  /// Both report what they find, once a block: it is damaged then.
-  void check_zones(std::byte* data, Record& record);
-  void check_poison(Held& held);
-  /// Gives the oldest freed blocks to the upstream until no more than so much is held.
+  /// What is wrong with a block, at most once: it is damaged then.
+  std::vector<std::string> look_at_zones(std::byte* data, Record& record);
+  std::vector<std::string> look_at_poison(std::byte* data, Record& record);
+  /// The record of a block while it is live or held, or null; under mutex_.
+  Record* find_live(std::byte* data);
+  Record* find_held(std::byte* data);
+  /// Looks at one of `blocks` after the other, unless it is gone, and reports what is wrong.
+  void look_at(const std::vector<Held>& blocks, Record* (GuardResource::*find)(std::byte*),
+               std::vector<std::string> (GuardResource::*look)(std::byte*, Record&));
+  /// Of bytes that are allocated upstream, those that are live; under mutex_.
+  int64_t without_own(int64_t upstream_bytes) const;
+  bool is_looked_at(const std::byte* data) const;  ///< under mutex_
+  void release_beyond_bounds() noexcept;
+  /// Gives the oldest freed blocks to the upstream until no more than so much is held, or one comes
+  /// that is looked at.
   void release_held(size_t most_blocks, int64_t most_bytes) noexcept;
 
   MemoryResource& upstream_;
   ByteAccess& access_;
-  mutable std::mutex
-      mutex_;  ///< guards all below; not held while the upstream or bytes are touched
+  mutable ForkMutex mutex_;  ///< guards all below; not held while the upstream or bytes are touched
+  /// Blocks that check() looks at: they are not given back, for which nobody waits, since a look
+  /// may wait for a GPU and for Python.
+  std::vector<const std::byte*> looked_at_;
   std::unordered_map<void*, Record> live_;
   LruCache<void*, Record> freed_{65536};  ///< addresses that were freed and not given out again
   std::deque<Held> held_;
   int64_t held_bytes_ = 0;
+  uint64_t last_serial_ = 0;
   int64_t live_bytes_ = 0;
+  int64_t peak_bytes_ = 0;  ///< of allocated_bytes
+  bool is_holding_ = true;
   std::vector<std::string> reports_;
 };
 

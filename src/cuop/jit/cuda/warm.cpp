@@ -4,7 +4,10 @@
 #include <future>
 
 #include "cuop/backend/cuda/cuda_runtime.h"
+#include "cuop/backend/cuda/libraries.h"
+#include "cuop/core/error.h"
 #include "cuop/core/interruptible.h"
+#include "cuop/core/text.h"
 #include "cuop/jit/compile_service.h"
 #include "cuop/jit/cuda/expr_cuda.h"
 #include "cuop/memory/current.h"
@@ -93,6 +96,10 @@ void add_named(const std::string& wanted, const WarmUp& warm, const std::string&
 }
 
 std::string first_gpu_architecture() {
+  if (const std::string absence = backend::cuda_absence_reason(); !absence.empty()) {
+    throw DeviceError(cat("warm_kernels: there is no GPU to compile for (", absence,
+                          "); name an architecture, such as sm_90a"));
+  }
   const auto& properties = backend::cuda::cuda_runtime({DeviceType::kCuda, 0}).properties();
   return architecture_of(properties.major, properties.minor);
 }

@@ -5,6 +5,7 @@
 #include "cuop/backend/cuda/operation.h"
 #include "cuop/core/cache_directory.h"
 #include "cuop/core/error.h"
+#include "cuop/core/fork_mutex.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/compile_service.h"
 #include "cuop/tune/choice_store.h"
@@ -17,7 +18,7 @@ namespace {
 constexpr double kMostSeconds = 1e8;  // three years; more would not fit the clock
 
 struct Shared {
-  std::mutex mutex;
+  ForkMutex mutex;
   GlobalJitConfig config = default_global_jit_config();
 };
 Shared& shared() {

@@ -62,6 +62,7 @@ struct GlobalJitConfig {
   /// simple kernel's, on a GPU with the CPU's: ExecutionError where they disagree. While a graph
   /// is captured nothing can be waited for or compared.
   bool enable_debug = false;
+  bool operator==(const GlobalJitConfig&) const = default;
 };
 
 /// The defaults; cache_dir is CUOP_CACHE_DIR or the user's cache directory.

@@ -1,10 +1,12 @@
 #include "cuop/operators/tuned/config_check.h"
 
+#include <bit>
 #include <cmath>
 #include <string_view>
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/jit/build_options.h"
 #include "cuop/operators/tuned/demands.h"
 #include "cuop/operators/tuned/product_kernels.h"
 
@@ -13,6 +15,8 @@ namespace cuop {
 using backend::KernelType;
 
 namespace {
+
+constexpr int64_t kLeastBlock = 32, kMostBlock = 1024;
 
 /// A field with a value that a device cannot give it, if it is asked for.
 struct AskedField {
@@ -122,6 +126,19 @@ void check_range(const char* who, const char* field, int64_t value, int64_t most
   }
 }
 
+/// Of fields that describe a GPU, values that no GPU's kernels have.
+void check_possible(const char* who, const JitConfig& config) {
+  const int64_t block = config.block_size, registers = config.max_registers;
+  if (block != 0 && (block < kLeastBlock || !std::has_single_bit(static_cast<uint64_t>(block)))) {
+    refuse(who, cat("block_size is ", block, ", allowed is 0 (chosen) or a power of two from ",
+                    kLeastBlock, " to ", kMostBlock));
+  }
+  if (registers != 0 && registers < jit::kFewestRegisters) {
+    refuse(who, cat("max_registers is ", registers, ", allowed is 0 (no limit) or ",
+                    jit::kFewestRegisters, " to ", jit::kMostRegisters));
+  }
+}
+
 /// A tile keeps tile^2 / threads sums and two strips of operands in each thread, and the rest of
 /// the kernel needs about 16 registers; what does not fit would spill to memory.
 void check_registers(const char* who, const JitConfig& config) {
@@ -157,11 +174,14 @@ void check_level(const char* who, const JitConfig& config) {
 void check_jit_config(const char* who, const JitConfig& config, Device device,
                       const KernelTraits& traits, const backend::GpuLimits& limits) {
   check_range(who, "tile_size", config.tile_size, 1024);
-  check_range(who, "block_size", config.block_size, 1024);
+  check_range(who, "block_size", config.block_size, kMostBlock);
   check_range(who, "num_stages", config.num_stages, 8);
-  check_range(who, "max_registers", config.max_registers, 255);
+  check_range(who, "max_registers", config.max_registers, jit::kMostRegisters);
   check_level(who, config);
-  if (device.is_cpu()) return;  // what describes a GPU has no effect there
+  if (device.is_cpu()) {  // what describes a GPU has no effect there
+    check_possible(who, config);
+    return;
+  }
   check_registers(who, config);
   const std::string obstacle = obstacle_on_gpu(config, device, traits, limits);
   if (!obstacle.empty()) refuse(who, obstacle);

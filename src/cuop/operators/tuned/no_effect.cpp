@@ -4,6 +4,7 @@
 #include <mutex>
 #include <set>
 
+#include "cuop/core/fork_mutex.h"
 #include "cuop/core/log.h"
 #include "cuop/core/text.h"
 #include "cuop/operators/tuned/demands.h"
@@ -25,7 +26,7 @@ struct FieldRow {
 
 /// True for the first caller of the process with this field.
 bool is_news(const std::string& field) {
-  static std::mutex mutex;
+  static auto& mutex = *new ForkMutex;
   static auto* const told = new std::set<std::string>;
   const std::lock_guard lock(mutex);
   return told->insert(field).second;

@@ -160,10 +160,11 @@ std::string product_obstacle(const Kernel& kernel, DType dtype, const GpuLimits&
   if (kernel.type == KernelType::kTensorCore && is_complex(dtype)) {
     return cat("kernel_type is 'tensor_core', but matrix units multiply real numbers, not ", dtype);
   }
-  for (const std::string& obstacle :
-       {number_obstacle(kernel), variant_obstacle(kernel, limits), sharing_obstacle(kernel)}) {
-    if (!obstacle.empty()) return obstacle;
-  }
+  // Each takes for granted what the one before has looked at: numbers that can be divided.
+  std::string obstacle = number_obstacle(kernel);
+  if (obstacle.empty()) obstacle = variant_obstacle(kernel, limits);
+  if (obstacle.empty()) obstacle = sharing_obstacle(kernel);
+  if (!obstacle.empty()) return obstacle;
   const Registers needed = registers_of(kernel, dtype);
   int64_t most = std::min(kMostRegisters, kRegistersOfBlock / kernel.threads);
   if (max_registers != 0) most = std::min(most, max_registers);
