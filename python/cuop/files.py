@@ -33,15 +33,21 @@ def replace_file(path: str | os.PathLike, who: str, size: int | None = None) -> 
         with os.fdopen(handle, "wb") as file:
             yield file
             file.flush()
-            if before is not None:
-                _pass_on_permissions(file.fileno(), before)
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
+            _take_name(file.fileno(), temporary, path, before)
     except BaseException as error:
         os.unlink(temporary)
         if isinstance(error, OSError) and not isinstance(error, FileError):
             raise _write_error(path, who, error, size) from error
         raise
+
+
+def take_name(handle: int, written: Path, path: Path, who: str) -> None:
+    """The open file `written` beside `path` takes that name as `replace_file` does; FileError."""
+    before = _status(path, who)
+    try:
+        _take_name(handle, written, path, before)
+    except OSError as error:
+        raise _write_error(path, who, error) from error
 
 
 def check_writable(path: str | os.PathLike, who: str) -> None:
@@ -91,6 +97,13 @@ def _open_beside(path: Path, who: str, before: os.stat_result | None) -> tuple[i
         return os.open(temporary, flags, 0o666 if before is None else 0o600), temporary
     except OSError as error:
         raise FileError(f"{who}: {path} cannot be written: {error.strerror}") from error
+
+
+def _take_name(handle: int, written: str | Path, path: Path, before: os.stat_result | None) -> None:
+    if before is not None:
+        _pass_on_permissions(handle, before)
+    os.fsync(handle)
+    os.replace(written, path)
 
 
 def _pass_on_permissions(handle: int, before: os.stat_result) -> None:

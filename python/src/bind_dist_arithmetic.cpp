@@ -4,6 +4,7 @@
 
 #include "binders.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/algo/index.h"
 #include "cuop/dist/algo/matmul.h"
 #include "cuop/jit/op_table.h"
 #include "cuop/ops/copy/copy.h"
@@ -69,6 +70,30 @@ nb::object in_place(int code, nb::handle self, nb::handle other) {
   return nb::borrow(self);
 }
 
+/// a @ b as of tensors: a vector is a row on the left and a column on the right, which is left out
+/// of the result.
+DistTensor product(const DistTensor& a, const DistTensor& b) {
+  const bool is_row = a.ndim() == 1, is_column = b.ndim() == 1;
+  if (!is_row && !is_column) {
+    const bool is_batch = std::max(a.ndim(), b.ndim()) > 2;
+    return is_batch ? dist::batch_matmul(a, b) : dist::matmul(a, b);
+  }
+  const int64_t summed = b.ndim() == 0 ? -1 : b.shape(is_column ? 0 : b.ndim() - 2);
+  if (a.ndim() == 0 || a.shape(a.ndim() - 1) != summed) {
+    throw ShapeError(cat("matmul: shapes ", a.shape(), " and ", b.shape(),
+                         " do not fit; needed are (..., K) and (..., K, N) or (K,)"));
+  }
+  using Key = std::vector<Index>;
+  const NewAxisIndex added;
+  const EllipsisIndex rest;
+  const DistTensor left = is_row ? dist::get_item(a, Key{added, rest}) : a;
+  const DistTensor right = is_column ? dist::get_item(b, Key{rest, added}) : b;
+  const DistTensor whole = product(left, right);
+  const DistTensor without_row =
+      is_row ? dist::get_item(whole, Key{rest, int64_t{0}, SliceIndex{}}) : whole;
+  return is_column ? dist::get_item(without_row, Key{rest, int64_t{0}}) : without_row;
+}
+
 nb::object matrix_product(int, nb::handle first, nb::handle second) {
   if (!is_dist_operand(first) || !is_dist_operand(second)) return nb::borrow(Py_NotImplemented);
   const std::array<nb::handle, 2> both{first, second};
@@ -76,12 +101,9 @@ nb::object matrix_product(int, nb::handle first, nb::handle second) {
   const DistTensor* left = operands.list()[0]->tensor();
   const DistTensor* right = operands.list()[1]->tensor();
   if (left == nullptr || right == nullptr) {
-    throw ShapeError("matmul: a number was given; needed is a DistTensor of 2 or more dimensions");
+    throw ShapeError("matmul: a number was given; needed is a DistTensor of 1 or more dimensions");
   }
-  return nb::cast(without_gil([&] {
-    const bool is_batch = std::max(left->ndim(), right->ndim()) > 2;
-    return is_batch ? dist::batch_matmul(*left, *right) : dist::matmul(*left, *right);
-  }));
+  return nb::cast(without_gil([&] { return product(*left, *right); }));
 }
 
 }  // namespace

@@ -91,19 +91,37 @@ void bind_indexing(Class<DistTensor> type) {
 
 using OptionalDType = std::optional<Arg<DType>>;
 
-/// The reduction of x converted to a dtype, which the result has, or of x itself.
-DistTensor reduce_in(const OptionalDType& dtype, const DistTensor& x,
+using OptionalAxes = std::optional<Arg<Axes>>;
+
+/// The reduction over `axis`; an empty tuple means no axis, as of tensors: each element alone.
+DistTensor reduce_over(const OptionalAxes& axis, const DistTensor& x, dist::ReduceOptions options) {
+  if (!axis) return dist::reduce(x, options);
+  if (!(*axis)->values.empty()) {
+    options.axes = (*axis)->values;
+    return dist::reduce(x, options);
+  }
+  if (x.ndim() == kMaxDims) {
+    throw ShapeError(cat(name(options.kind), ": axis: over no axis x may have at most ",
+                         kMaxDims - 1, " dimensions, it has ", kMaxDims));
+  }
+  options.axes = {x.ndim()};
+  options.keepdims = false;
+  return dist::reduce(dist::get_item(x, std::array<Index, 2>{EllipsisIndex{}, NewAxisIndex{}}),
+                      options);
+}
+
+/// The same of x converted to a dtype, which the result has, or of x itself.
+DistTensor reduce_in(const OptionalDType& dtype, const OptionalAxes& axis, const DistTensor& x,
                      const dist::ReduceOptions& options) {
-  return dtype ? dist::cast(dist::reduce(dist::cast(x, **dtype), options), **dtype)
-               : dist::reduce(x, options);
+  return dtype ? dist::cast(reduce_over(axis, dist::cast(x, **dtype), options), **dtype)
+               : reduce_over(axis, x, options);
 }
 
 void define_reduction(Class<DistTensor>& type, const char* name, ReduceKind kind, const char* doc) {
   type.def(
       name,
-      [name, kind](const DistTensor& x, const std::optional<Arg<Axes>>& axis, bool keepdims,
-                   OnlyNone) {
-        return dist::reduce(x, {kind, reduced_axes(axis, name, "axis"), keepdims});
+      [kind](const DistTensor& x, const OptionalAxes& axis, bool keepdims, OnlyNone) {
+        return reduce_over(axis, x, {kind, {}, keepdims});
       },
       "axis"_a = nb::none(), "keepdims"_a = false, nb::kw_only(), "out"_a = nb::none(), Released(),
       doc);
@@ -112,10 +130,9 @@ void define_reduction(Class<DistTensor>& type, const char* name, ReduceKind kind
 void define_product(Class<DistTensor>& type) {
   type.def(
       "prod",
-      [](const DistTensor& x, const std::optional<Arg<Axes>>& axis, bool keepdims,
-         OptionalDType dtype, OnlyNone) {
-        return reduce_in(dtype, x,
-                         {ReduceKind::kProd, reduced_axes(axis, "prod", "axis"), keepdims});
+      [](const DistTensor& x, const OptionalAxes& axis, bool keepdims, OptionalDType dtype,
+         OnlyNone) {
+        return reduce_in(dtype, axis, x, {ReduceKind::kProd, {}, keepdims});
       },
       "axis"_a = nb::none(), "keepdims"_a = false, nb::kw_only(), "dtype"_a = nb::none(),
       "out"_a = nb::none(), Released(), "Product over `axis`; `dtype` as for `sum`. Collective.");
@@ -124,10 +141,9 @@ void define_product(Class<DistTensor>& type) {
 void define_sum(Class<DistTensor>& type, const char* name, ReduceKind kind, const char* doc) {
   type.def(
       name,
-      [name, kind](const DistTensor& x, const std::optional<Arg<Axes>>& axis, bool keepdims,
-                   std::string_view mode, OptionalDType dtype, OnlyNone) {
-        return reduce_in(dtype, x,
-                         {kind, reduced_axes(axis, name, "axis"), keepdims, parse_sum_mode(mode)});
+      [kind](const DistTensor& x, const OptionalAxes& axis, bool keepdims, std::string_view mode,
+             OptionalDType dtype, OnlyNone) {
+        return reduce_in(dtype, axis, x, {kind, {}, keepdims, parse_sum_mode(mode)});
       },
       "axis"_a = nb::none(), "keepdims"_a = false, nb::kw_only(), "mode"_a = "plain",
       "dtype"_a = nb::none(), "out"_a = nb::none(), Released(), doc);
@@ -136,11 +152,10 @@ void define_sum(Class<DistTensor>& type, const char* name, ReduceKind kind, cons
 void define_spread(Class<DistTensor>& type, const char* name, ReduceKind kind, const char* doc) {
   type.def(
       name,
-      [name, kind](const DistTensor& x, const std::optional<Arg<Axes>>& axis, bool keepdims,
-                   double correction, std::optional<double> ddof, OptionalDType dtype, OnlyNone) {
-        return reduce_in(dtype, x,
-                         {kind, reduced_axes(axis, name, "axis"), keepdims, SumMode::kPlain,
-                          ddof.value_or(correction)});
+      [kind](const DistTensor& x, const OptionalAxes& axis, bool keepdims, double correction,
+             std::optional<double> ddof, OptionalDType dtype, OnlyNone) {
+        return reduce_in(dtype, axis, x,
+                         {kind, {}, keepdims, SumMode::kPlain, ddof.value_or(correction)});
       },
       "axis"_a = nb::none(), "keepdims"_a = false, nb::kw_only(), "correction"_a = 0.0,
       "ddof"_a = nb::none(), "dtype"_a = nb::none(), "out"_a = nb::none(), Released(), doc);
@@ -149,7 +164,8 @@ void define_spread(Class<DistTensor>& type, const char* name, ReduceKind kind, c
 void bind_reductions(Class<DistTensor> type) {
   define_sum(
       type, "sum", ReduceKind::kSum,
-      "Sum over `axis` (None: all), split as the dimensions that stay, on every rank when "
+      "Sum over `axis` (None: all, (): each element alone), split as the dimensions that stay, on "
+      "every rank when "
       "none does. mode \"plain\", \"compensated\" or \"exact\" (the same bits on any number of "
       "ranks). With `dtype` x is converted to it first, and the result has it. The result is "
       "always "

@@ -1,6 +1,7 @@
 """`cuop run --resume`: runs that are cut off, and later ones that go on with them."""
 
 import contextlib
+import errno
 import json
 import os
 import shutil
@@ -18,6 +19,7 @@ from test_cli_tiled import operands, result_of
 import cuop as library
 from cuop import FileError, dist, executor
 from cuop.array_files import ArrayFile
+from cuop.cli.journal import Journal
 from cuop.cli.operations import LAPLACIAN, Options
 from cuop.cli.partial_output import PartialOutput
 from cuop.cli.tiled import Tiled
@@ -301,19 +303,104 @@ def test_what_has_been_left_and_does_not_fit_is_said(tmp_path):
     with pytest.raises(CutOffError):
         sweep(tmp_path, log)
     log.leave()
+    log = PartialOutput(out, lambda: {}, True)
     with pytest.raises(library.ExecutionError, match="cannot go on"):
-        sweep(tmp_path, PartialOutput(out, lambda: {}, True), 2)
+        sweep(tmp_path, log, 2)
+    log.leave()
+    log = PartialOutput(out, lambda: {}, True)
     with pytest.raises(FileError, match=r"cuop-tiles is of a run with other arrays"):
-        executor.run(
-            dist.world(), executor.add(), [np.ones(3), np.ones(3)],
-            log=PartialOutput(out, lambda: {}, True),
-        )  # fmt: skip
+        executor.run(dist.world(), executor.add(), [np.ones(3), np.ones(3)], log=log)
+    log.leave()
     with pytest.raises(library.DTypeError, match="log: needed is .* given int has no is_kept"):
         executor.run(dist.world(), executor.add(), [np.ones(3), np.ones(3)], log=3)
     with pytest.raises(library.ExecutionError, match="a log has its own array"):
         executor.run(
             dist.world(), executor.add(), [np.ones(3), np.ones(3)], out=library.zeros(3), log=log
         )
+
+
+def test_tiles_after_a_new_start_of_the_system_are_gone_on_with(tmp_path):
+    out, arrays, state = tmp_path / "out.npy", [((4,), "float64")], (0, "tiles", [])
+
+    def begun():
+        log = PartialOutput(out, lambda: {}, True)
+        log.left()
+        log.open(arrays)
+        done = log.begin(state)
+        log.note([0], [2], [])
+        log.leave()
+        return done
+
+    assert begun() == []
+    journal = journal_of(tmp_path)
+    journal.write_text(journal.read_text().replace('"start": "', '"start": "of old'))
+    assert begun() == []  # what the system had in its memory may be lost
+    assert begun() == [([0], [2], [])]  # but not what has been done since
+
+
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_two_runs_do_not_write_one_output(tmp_path, is_kept):
+    out, arrays = tmp_path / "out.npy", [((4,), "float64"), ((4,), "float64")]
+    first, second = (PartialOutput(out, lambda: {}, is_kept) for _ in range(2))
+    late = PartialOutput(out, lambda: {}, is_kept)
+    assert late.left() is None  # before anybody has begun
+    assert first.left() is None
+    first.open(arrays)
+    first.begin((0, "tiles", []))
+    first.note([0], [2], [])
+    mine = sorted(tmp_path.iterdir())
+    for run in [second.left, lambda: late.open(arrays)]:
+        with pytest.raises(FileError, match=r"cuop-part is being written by another run"):
+            run()
+    second.leave()
+    late.leave()
+    assert sorted(tmp_path.iterdir()) == mine
+    first.finish(library.zeros(4))
+    assert list(tmp_path.iterdir()) == [out]
+    assert late.left() is None
+    late.open(arrays)  # nobody else is there any more
+    late.leave()
+
+
+def test_a_journal_without_room_is_said_once_and_ends_nothing(tmp_path, monkeypatch, capfd):
+    def no_room(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    out = tmp_path / "out.npy"
+    log = PartialOutput(out, lambda: {}, True)
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "start", no_room)
+        with pytest.raises(FileError, match=r"cuop-tiles cannot be written: No space left"):
+            sweep(tmp_path, log)
+        log.leave()
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setattr(Journal, "add", no_room)
+    log = PartialOutput(out, lambda: {}, True)
+    result, _ = sweep(tmp_path, log)
+    log.finish(result)
+    assert list(tmp_path.iterdir()) == [out]
+    said = capfd.readouterr().err
+    assert said.count("cannot be written (No space left on device)") == 1
+    assert "Traceback" not in said
+
+
+def test_what_another_call_has_left_goes_with_its_output(tmp_path):
+    out = tmp_path / "out.npy"
+    log = CutOff(out, {"a": 1}, 3)
+    with pytest.raises(CutOffError):
+        sweep(tmp_path, log)
+    log.leave()
+    in_memory = PartialOutput(out, lambda: {"a": 2}, True)
+    assert in_memory.left() is None
+    in_memory.finish(library.ones(3))  # of a call that needs no arrays
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_an_output_that_is_replaced_passes_its_permissions_on(tmp_path, files):
+    out = tmp_path / "out.npy"
+    out.touch(mode=0o640)
+    result_of(tmp_path, "transpose", files[0])
+    assert out.stat().st_mode & 0o777 == 0o640
 
 
 def test_no_more_arrays_take_turns_than_have_names(tmp_path):

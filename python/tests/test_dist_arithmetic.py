@@ -225,6 +225,39 @@ def test_in_place_forms_change_the_parts(ranks):
     dist.run_ranks(work, ranks)
 
 
+@pytest.mark.parametrize("ranks", RANKS)
+def test_products_with_vectors_are_those_of_tensors(ranks):
+    shapes = [((5,), (5,)), ((4, 5), (5,)), ((5,), (5, 3)), ((2, 4, 5), (5,)), ((5,), (2, 5, 3))]
+    shapes += [((0,), (0,)), ((1,), (1, 7)), ((3, 0), (0,))]
+    wrong = [((5,), (4,)), ((4, 5), (4,)), ((), (5,)), ((5,), ()), ((5,), (4, 5))]
+
+    def work(comm):
+        for first, second in shapes + wrong:
+            a, b = (np.arange(float(np.prod(s))).reshape(s) - 3 for s in (first, second))
+            expected = outcome(lambda: cuop.tensor(a) @ cuop.tensor(b))  # noqa: B023
+            for left in shardings(comm, a.ndim):
+                for right in shardings(comm, b.ndim):
+                    x, y = parted(comm, a, left), parted(comm, b, right)
+                    given = outcome(lambda: x @ y)  # noqa: B023
+                    same(given, expected, (first, second, left, right))
+
+    dist.run_ranks(work, ranks)
+
+
+def test_conversions_are_refused_on_ranks_without_a_part_too():
+    def work(comm):
+        idle = dist.Mesh((1,), ("r",), idle=comm.size - 1)
+        for array in [np.ones((), np.complex64), np.ones(2, np.complex64)]:
+            x = parted(comm, array, dist.Sharding(idle, dist.P()))
+            on_last = x.redistribute(dist.Sharding.on_rank(dist.Mesh.line(comm.size), 1))
+            for parts in [x, on_last]:
+                with pytest.raises(cuop.errors.DTypeError, match="would drop the imaginary part"):
+                    parts.astype("float32")
+                assert parts.astype("bool").dtype == cuop.bool
+
+    dist.run_ranks(work, 3)
+
+
 def test_in_place_refuses_what_does_not_fit():
     def work(comm):
         line = dist.Mesh.line(comm.size)

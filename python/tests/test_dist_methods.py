@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_dist_arithmetic import RANKS, parted, shardings
+from test_dist_arithmetic import RANKS, parted, same, shardings
 
 import cuop
 from cuop import dist
@@ -39,14 +39,30 @@ def test_reductions_are_those_of_tensors(ranks):
         rows = parted(comm, array, dist.Sharding(dist.Mesh.line(comm.size), dist.P("r")))
         assert rows.sum(1).sharding.spec == dist.P("r", None)
         assert rows.sum().sharding.is_replicated
-        for wrong in [lambda: rows.sum(5), lambda: rows.max(())]:
-            with pytest.raises(cuop.errors.ShapeError):
-                wrong()
+        with pytest.raises(cuop.errors.ShapeError):
+            rows.sum(5)
         with pytest.raises(cuop.errors.ExecutionError, match="mode"):
             rows.sum(mode="odd")
         with pytest.raises(cuop.errors.ShapeError, match="no elements"):
             rows[:0].max()
         assert float(rows[:0].sum()) == 0.0 and rows[:0].all().item() is True
+
+    dist.run_ranks(work, ranks)
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_reductions_over_no_axis_take_each_element_alone(ranks):
+    def work(comm):
+        for array in [np.arange(-3, 9).reshape(4, 3), np.full((), -2.5, np.float32)]:
+            for sharding in shardings(comm, array.ndim):
+                x, t = parted(comm, array, sharding), cuop.tensor(array)
+                for name in ["sum", "mean", "prod", "max", "min", "any", "all", "var", "std"]:
+                    for keepdims in [False, True]:
+                        part = getattr(x, name)((), keepdims=keepdims)
+                        same(part, getattr(t, name)((), keepdims=keepdims), name)
+                same(x.sum((), dtype="float64"), t.sum((), dtype="float64"), "dtype")
+        rows = parted(comm, np.ones((4, 3)), dist.Sharding(dist.Mesh.line(comm.size), dist.P("r")))
+        assert rows.sum(()).box == rows.box
 
     dist.run_ranks(work, ranks)
 

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import ndimage
 
-from cuop import dist
+import cuop
+from cuop import dist, executor
 from distributed_gpu import MPIError, MPIManager
 from distributed_gpu.algorithms.stencil import (
     DEFAULT_LAPLACIAN_5PT,
@@ -40,6 +41,32 @@ def swept(grid, kernel, boundary, iterations):
     for _ in range(iterations):
         grid = ndimage.correlate(grid, kernel, mode=MODES[boundary])
     return grid
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("boundary", MODES)
+def test_stencils_of_complex_grids_are_those_of_one_tensor(ranks, boundary):
+    rng = np.random.default_rng(8)
+    for dtype in ["complex64", "complex128"]:
+        for height, width in [(1, 1), (7, 4), (13, 8)]:
+            grid = (rng.random((height, width)) + 1j * rng.random((height, width))).astype(dtype)
+            kernel = (rng.random((3, 5)) - 1j * rng.random((3, 5))).astype(dtype)
+            for weights in [kernel, kernel.real]:
+                expected = np.asarray(cuop.stencil2d(grid, weights, boundary, 4))
+
+                def work(comm, grid=grid, weights=weights):
+                    line = dist.Mesh.line(comm.size)
+                    shares = [dist.P("r"), dist.P(None, "r")]
+                    mine = [grid, weights] if comm.rank == 0 else [None, None]
+                    x, k = (dist.DistTensor.from_root(comm, array) for array in mine)
+                    split = [x.redistribute(dist.Sharding(line, share)) for share in shares]
+                    results = [dist.stencil_2d(part, k, boundary, 4) for part in split]
+                    tiled, _ = executor.stencil_2d(comm, *mine, boundary, 4, memory_limit=30_000)
+                    return [part.gather() for part in results] + [tiled]
+
+                for result in dist.run_ranks(work, ranks)[0]:
+                    assert result.dtype == dtype
+                    np.testing.assert_allclose(result, expected, rtol=1e-4)
 
 
 @settings(max_examples=25, deadline=None)
@@ -192,6 +219,8 @@ def test_errors():
 
     for text in failure(distributed_stencil_2d, grid, stencil_kernel=np.ones((2, 3))):
         assert "the kernel has shape (2, 3)" in text
+    for text in failure(distributed_stencil_2d, grid, stencil_kernel=np.ones((3, 3)) * 1j):
+        assert "a complex kernel needs a complex grid" in text
     for text in failure(distributed_stencil_2d, grid, boundary="open"):
         assert "open" in text
     for text in failure(distributed_jacobi_2d, grid, grid[:2]):

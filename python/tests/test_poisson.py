@@ -96,6 +96,21 @@ def test_float32(boundary, method):
     np.testing.assert_allclose(u, expected, atol=3e-5 * max(1.0, abs(expected).max()))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("boundary", ["zero", "periodic", "neumann"])
+@pytest.mark.parametrize("shape", [(7, 1), (5, 16), (33, 16)], ids=str)
+def test_cg_ends_where_rounding_is_all_that_is_left(shape, boundary, dtype):
+    """From a start beside which rhs is next to nothing, no residual comes near the tolerance."""
+    rng = np.random.default_rng(6)
+    grid = rng.standard_normal(shape).astype(dtype)
+    rhs = (1e-6 * rng.standard_normal(shape)).astype(dtype)
+    u, info = from_root(2, grid, rhs, 0.1, boundary, 5000, 1e-10, method="cg")
+    expected = solved(grid.astype(float), rhs.astype(float), boundary, 0.1)
+    rounding = np.finfo(dtype).eps * abs(grid).max()
+    np.testing.assert_allclose(u, expected, atol=1e3 * rounding)
+    assert info["iterations"] < 1000
+
+
 def test_a_better_start_takes_fewer_cycles():
     grid, rhs = np.zeros((40, 40)), np.random.default_rng(3).standard_normal((40, 40))
     u, cold = from_root(1, grid, rhs, tol=1e-8, method="multigrid")

@@ -29,9 +29,10 @@ class Journal:
     """
 
     def __init__(self, path: Path, call: dict):
-        self._path, self._call = path, call
+        self.path, self._call = path, call
         self._handle: int | None = None
         self._lines: list[str] = []
+        self._is_of_this_start = False
 
     @classmethod
     def joined(cls, place: list) -> "Journal | None":
@@ -50,17 +51,21 @@ class Journal:
     def read(self) -> Left | None:
         """What an earlier run of this call has left."""
         try:
-            head, *lines = self._path.read_text().splitlines()
+            head, *lines = self.path.read_text().splitlines()
             found = json.loads(head)
             if (found["version"], found["call"]) != (_VERSION, json.loads(json.dumps(self._call))):
                 return None
             arrays = [(tuple(shape), dtype) for shape, dtype in found["arrays"]]
             number, way, counts = found["pass"]
-            is_same_start = found["start"] == _start_of_system()
+            self._is_of_this_start = found["start"] == _start_of_system()
         except (OSError, IndexError, KeyError, TypeError, ValueError):
             return None
-        self._lines = lines if is_same_start else []
+        self._lines = lines
         return Left(arrays, (number, way, counts))
+
+    def is_of_this_start(self) -> bool:
+        """Whether the system has not started anew since: then the tiles that were read are believed."""
+        return self._is_of_this_start
 
     def start(self, arrays: list, state: State) -> None:
         """A pass begins: nothing of it is done."""
@@ -72,7 +77,7 @@ class Journal:
             "pass": state,
             "start": _start_of_system(),
         }
-        beside = self._path.with_name(self._path.name + "-new")
+        beside = self.path.with_name(self.path.name + "-new")
         with suppress(FileNotFoundError):
             beside.unlink()
         handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -81,7 +86,7 @@ class Journal:
             os.fsync(handle)
         finally:
             os.close(handle)
-        os.replace(beside, self._path)
+        os.replace(beside, self.path)
         self._lines = []
         self._append()
 
@@ -101,7 +106,7 @@ class Journal:
     def has_progress(self) -> bool:
         """Whether a later run would find anything done."""
         with suppress(OSError, ValueError):
-            head, *lines = self._path.read_text().splitlines()
+            head, *lines = self.path.read_text().splitlines()
             return bool(lines) or json.loads(head)["pass"][0] > 0
         return False
 
@@ -110,7 +115,7 @@ class Journal:
         if self._handle is None:  # of a run that keeps nothing
             return ["", []]
         status = os.fstat(self._handle)
-        return [str(self._path), [status.st_dev, status.st_ino]]
+        return [str(self.path), [status.st_dev, status.st_ino]]
 
     def close(self) -> None:
         """Nothing more is noted."""
@@ -120,7 +125,7 @@ class Journal:
 
     def _append(self) -> None:
         flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-        self._handle = os.open(self._path, flags)
+        self._handle = os.open(self.path, flags)
 
 
 def _start_of_system() -> str:

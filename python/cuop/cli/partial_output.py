@@ -1,6 +1,7 @@
 """An output file that is made in tiles, in any order, and may be finished by a later run."""
 
 import errno
+import fcntl
 import json
 import math
 import os
@@ -14,7 +15,7 @@ from cuop import npy
 from cuop.cli import console
 from cuop.cli.journal import Journal, State
 from cuop.errors import FileError
-from cuop.files import check_writable
+from cuop.files import check_writable, take_name
 from cuop.npy_header import header_bytes, read_header, write_header
 
 Array = tuple[tuple[int, ...], str]
@@ -27,6 +28,8 @@ class PartialOutput:
     """Beside OUT: `.OUT.cuop-part` and, where passes take turns, `.OUT.cuop-pass`, `-pass2` and
     `-pass3`, arrays of which one becomes OUT; `.OUT.cuop-tiles` says of which call they are, which pass
     has begun and which of its tiles are there.
+
+    The files are locked by who writes them: a second run of the same OUT raises FileError.
 
     It is the `log` of cuop.executor's calls. On rank 0: left, open, begin, array, place; on other
     processes: join; on each of them: note. Rank 0 finishes or discards it.
@@ -43,13 +46,16 @@ class PartialOutput:
         self._journal: Journal | None = None
         self._left: State | None = None
         self._last = 0
+        self._is_noting = True
 
     # On rank 0.
 
     def left(self) -> State | None:
         """(number, way, counts) of the pass in which an earlier run of the same call was cut off."""
         check_writable(self._path, "save")
-        self.path = self._path.resolve()
+        path = self._path.resolve()
+        _refuse_another_run(_beside(path, _KINDS[0]))
+        self.path = path
         self._journal = Journal(self._beside("tiles"), self._call())
         if not self.is_kept:
             return None
@@ -57,12 +63,17 @@ class PartialOutput:
         if found is None:
             return None
         try:
-            files = [_File(path, array) for path, array in self._places(found.arrays)]
-            for file in files:
+            self._files = [_File(path, array) for path, array in self._places(found.arrays)]
+            for file in self._files:
                 file.open_left()
+        except _InUse:
+            self._keep_off()
+            raise
         except (OSError, ValueError, FileError):  # HeaderError among them
+            self.close()
+            self._files = []
             return None
-        self._files, self._left = files, found.state
+        self._left = found.state
         return found.state
 
     def open(self, arrays: list[Array]) -> None:
@@ -74,6 +85,11 @@ class PartialOutput:
                     "cannot go on; remove it, or leave --resume out"
                 )
             return
+        try:
+            _refuse_another_run(self._beside(_KINDS[0]))
+        except _InUse:
+            self._keep_off()
+            raise
         self.discard()
         self._files = [_File(path, array) for path, array in self._places(arrays)]
         size = sum(file.size for file in self._files)
@@ -81,6 +97,9 @@ class PartialOutput:
             _check_room(self.path.parent, size)
             for file in self._files:
                 file.create()
+        except _InUse:
+            self._keep_off()
+            raise
         except FileError:
             self.discard()
             raise
@@ -94,7 +113,7 @@ class PartialOutput:
     def begin(self, state: State) -> list[Box]:
         """The pass begins; what is there of it already."""
         self._last = state[0]
-        if self._left == state:
+        if self._left == state and self._journal.is_of_this_start():
             done = self._journal.go_on()
             where = (
                 f"{len(done)} tiles of pass {state[0] + 1}" if state[0] else f"{len(done)} tiles"
@@ -104,7 +123,11 @@ class PartialOutput:
         if self.is_kept:
             if state[0] > 0:
                 self._file(state[0] - 1).flush()
-            self._journal.start([file.array for file in self._files], state)
+            try:
+                self._journal.start([file.array for file in self._files], state)
+            except OSError as error:
+                tiles = self._beside("tiles")
+                raise FileError(f"save: {tiles} cannot be written: {error.strerror}") from error
         return []
 
     def array(self, number: int) -> cuop.Tensor:
@@ -123,14 +146,16 @@ class PartialOutput:
         its result."""
         if not self._files:
             npy.save(self._path, np.asarray(result))
+            self._discard_older()
             return
-        self._file(self._last).flush()
-        os.replace(self._file(self._last).path, self.path)
+        self._file(self._last).take_name(self.path)
         self.discard()
 
     def leave(self) -> None:
         """A run has ended before: what it has done stays, if there is any of it and it is kept."""
-        if not self.has_progress():
+        if self.has_progress():
+            self.close()
+        else:
             self.discard()
 
     def has_progress(self) -> bool:
@@ -166,9 +191,20 @@ class PartialOutput:
     # On each, from any thread.
 
     def note(self, low: list[int], high: list[int], figures: list[float]) -> None:
-        """A tile is in its place."""
-        if self.is_kept and self._journal is not None:
+        """A tile is in its place. One that cannot be noted would only be made again by a later run,
+        so that this one goes on, and says so once."""
+        if not self.is_kept or self._journal is None:
+            return
+        try:
             self._journal.add(low, high, figures)
+        except OSError as error:
+            if self._is_noting:
+                self._is_noting = False
+                console.errors.print(
+                    f"cuop: run: {self._journal.path} cannot be written ({error.strerror}): a run that goes "
+                    "on with this one will not know all of its tiles",
+                    markup=False,
+                )
 
     def close(self) -> None:
         """Files are closed."""
@@ -178,7 +214,19 @@ class PartialOutput:
             self._journal.close()
 
     def _beside(self, kind: str) -> Path:
-        return self.path.with_name(f".{self.path.name}.cuop-{kind}")
+        return _beside(self.path, kind)
+
+    def _discard_older(self) -> None:
+        """What an earlier run of another call has left, unless somebody writes it now."""
+        if self.path is not None:
+            with suppress(_InUse):
+                _refuse_another_run(self._beside(_KINDS[0]))
+                self.discard()
+
+    def _keep_off(self) -> None:
+        """The files are another run's, which has been faster: none of them is touched."""
+        self.close()
+        self.path, self._files, self._journal = None, [], None
 
     def _places(self, arrays: list[Array]):
         if len(arrays) > len(_KINDS):
@@ -187,6 +235,42 @@ class PartialOutput:
 
     def _file(self, number: int) -> "_File":
         return self._files[number % len(self._files)]
+
+
+class _InUse(FileError):
+    """A file that another run writes."""
+
+    def __init__(self, path: Path):
+        super().__init__(
+            f"save: {path} is being written by another run of the same output; wait for its end, or "
+            "name another output"
+        )
+
+
+def _beside(path: Path, kind: str) -> Path:
+    return path.with_name(f".{path.name}.cuop-{kind}")
+
+
+def _refuse_another_run(path: Path) -> None:
+    """FileError where another run writes this file now."""
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        _claim(handle, path)
+    finally:
+        os.close(handle)
+
+
+def _claim(handle: int, path: Path) -> None:
+    """Locks the file until it is closed, where its system has locks."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise _InUse(path) from error
+    except OSError:
+        return
 
 
 def _check_room(folder: Path, size: int) -> None:
@@ -232,6 +316,10 @@ class _File:
         """Its path and identity."""
         return [str(self.path), _identity(self._handle)]
 
+    def take_name(self, path: Path) -> None:
+        """It is OUT from now on; FileError."""
+        take_name(self._handle, self.path, path, "save")
+
     def flush(self) -> None:
         """To the disk."""
         os.fsync(self._handle)
@@ -244,8 +332,11 @@ class _File:
     def _open(self, flags: int) -> None:
         try:
             self._handle = os.open(self.path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        except FileExistsError as error:  # since what was there was removed
+            raise _InUse(self.path) from error
         except OSError as error:
             raise FileError(f"save: {self.path} cannot be written: {error.strerror}") from error
+        _claim(self._handle, self.path)
 
 
 def _tensor(file, array: Array, offset: int) -> cuop.Tensor:

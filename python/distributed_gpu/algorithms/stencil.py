@@ -30,7 +30,8 @@ def distributed_stencil_2d(
 ):
     """The kernel (default the 5-point Laplacian) applied `iterations` times to a grid [h, w].
 
-    Any kernel of odd sizes, read on rank 0; boundary "zero" or "periodic".
+    The grid is of a floating or complex dtype. Any kernel of odd sizes, read on rank 0; boundary
+    "zero" or "periodic".
     """
     kernel = DEFAULT_LAPLACIAN_5PT if stencil_kernel is None else stencil_kernel
     arrays = {"grid": grid, "stencil_kernel": kernel}

@@ -104,6 +104,7 @@ DistTensor transposed(const DistTensor& x, int64_t dim0, int64_t dim1) {
 }
 
 DistTensor cast(const DistTensor& x, DType dtype) {
+  check_convertible("cast", x.dtype(), dtype);  // on ranks without a part too
   return DistTensor(x.comm_ptr(), x.sharding(), x.shape(), dtype,
                     x.local().is_defined() ? cast(x.local(), dtype) : Tensor(), x.device());
 }

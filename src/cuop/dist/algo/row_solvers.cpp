@@ -40,6 +40,15 @@ double epsilon(DType dtype) {
                                   : std::numeric_limits<double>::epsilon();
 }
 
+/// A residual without its mean where the edges leave that of u open: no u changes it, so that a
+/// search would run along the constants for ever.
+void drop_open_mean(Communicator& comm, const RowEquation& equation, const Tensor& residual) {
+  const FivePoint& op = equation.op();
+  if (op.ends == AxisEnds::kZero) return;
+  const double sum = sum_of_grid(comm, residual, equation.blocks());
+  subtract(residual, sum / static_cast<double>(op.height * op.width), &residual);
+}
+
 }  // namespace
 
 double best_factor(const FivePoint& op) {
@@ -104,7 +113,9 @@ void solve_by_cg(Communicator& comm, RowEquation& equation, const Patience& pati
                  SolveInfo& info) {
   constexpr int64_t kBetweenLooks = 8;
   constexpr double kRounding = 0.5;  // a restart that does not even halve the true residual
-  const Tensor u = equation.u();     // of the search direction, once it is begun
+  // Of epsilon times the residual that a search begins with: below, its rounding is what remains.
+  constexpr double kSearched = 16.0;
+  const Tensor u = equation.u();  // of the search direction, once it is begun
   Tensor x = clone(u), residual = clone(u);
   const Tensor image = clone(u);
   const DType dtype = u.dtype();
@@ -114,6 +125,7 @@ void solve_by_cg(Communicator& comm, RowEquation& equation, const Patience& pati
   double target = -1.0, last = INFINITY;
   while (true) {
     equation.residual(residual);
+    drop_open_mean(comm, equation, residual);
     Tensor square = dot(residual, residual);
     double norm = std::sqrt(value_of(square));
     if (target < 0.0) {
@@ -124,13 +136,14 @@ void solve_by_cg(Communicator& comm, RowEquation& equation, const Patience& pati
     if (!(norm > target) || info.sweeps >= patience.iterations || !(norm < kRounding * last))
       return;
     last = norm;
+    const double enough = std::max(target, kSearched * epsilon(dtype) * norm);
     copy_into(u, residual);
-    while (norm > target && info.sweeps < patience.iterations) {
+    while (norm > enough && info.sweeps < patience.iterations) {
       check_interrupt();
       equation.fetch_halo();
       equation.apply(image);
       // Behind the last look nothing more is done from where the residual is small enough.
-      const Tensor is_going = greater(square, target * target);
+      const Tensor is_going = greater(square, enough * enough);
       const Tensor step = ratio(square, dot(u, image), is_going, dtype);
       {
         Fused scope;

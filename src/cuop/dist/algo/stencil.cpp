@@ -96,8 +96,13 @@ void check_stencil(const std::vector<Placement>& inputs, int64_t iterations) {
     throw ShapeError(cat("stencil_2d: the kernel has shape ", kernel.shape,
                          "; needed are 2 dimensions of odd size"));
   }
-  if (!is_floating(grid.dtype)) {
-    throw DTypeError(cat("stencil_2d: a floating grid is needed, given ", grid.dtype));
+  if (!is_floating(grid.dtype) && !is_complex(grid.dtype)) {
+    throw DTypeError(
+        cat("stencil_2d: a floating grid is needed, real or complex, given ", grid.dtype));
+  }
+  if (is_complex(kernel.dtype) && !is_complex(grid.dtype)) {
+    throw DTypeError(cat("stencil_2d: the kernel is ", kernel.dtype, ", the grid ", grid.dtype,
+                         "; a complex kernel needs a complex grid"));
   }
   if (iterations < 0) {
     throw ExecutionError(

@@ -7,8 +7,8 @@
 
 namespace cuop::dist {
 
-/// Errors unless the inputs are a floating grid [h, w] and a kernel of odd sizes, and the
-/// iterations 0 or more.
+/// Errors unless the inputs are a floating or complex grid [h, w] and a kernel of odd sizes,
+/// complex of a complex grid alone, and the iterations 0 or more.
 void check_stencil(const std::vector<Placement>& inputs, int64_t iterations);
 
 /// Applies `kernel` `iterations` times to `grid`, as ops/stencil says. In the rooted form the

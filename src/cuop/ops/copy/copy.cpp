@@ -62,13 +62,6 @@ bool are_alike(const Tensor& dst, const Tensor& src) {
   return dst.dtype() == src.dtype() && dst.shape() == src.shape();
 }
 
-void check_convertible(const char* who, DType from, DType to) {
-  if (is_complex(from) && !is_complex(to) && !is_bool(to)) {
-    throw DTypeError(
-        cat(who, ": ", from, " to ", to, " would drop the imaginary part; take real(x) or abs(x)"));
-  }
-}
-
 memory::MemoryResource& pool_of(const char* who, Device gpu) {
   if (gpu.is_cpu()) {
     throw DeviceError(cat(who, ": the memory is locked for a GPU; give cuda or cuda:N, not cpu"));
@@ -78,6 +71,13 @@ memory::MemoryResource& pool_of(const char* who, Device gpu) {
 }
 
 }  // namespace
+
+void check_convertible(const char* who, DType from, DType to) {
+  if (is_complex(from) && !is_complex(to) && !is_bool(to)) {
+    throw DTypeError(
+        cat(who, ": ", from, " to ", to, " would drop the imaginary part; take real(x) or abs(x)"));
+  }
+}
 
 void copy_into(const Tensor& dst, const Tensor& src) {
   trace::Span span("copy", "op");

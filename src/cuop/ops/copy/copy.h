@@ -26,6 +26,8 @@ Tensor clone(const Tensor& tensor);
 Tensor copy(const Tensor& x, const Tensor* out = nullptr);
 /// The tensor itself when it is row-major without gaps, else a copy that is.
 Tensor contiguous(const Tensor& tensor);
+/// DTypeError, naming `who`, where elements of `from` are not converted to `to`.
+void check_convertible(const char* who, DType from, DType to);
 /// The tensor itself when it already has that dtype, else a converted row-major copy.
 Tensor cast(const Tensor& tensor, DType dtype);
 /// The same for values that have to be kept: OverflowError, naming `who` and the first of them,
