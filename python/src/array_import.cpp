@@ -165,14 +165,34 @@ Tensor tensor_from(nb::handle object, std::optional<DType> dtype, std::optional<
   return there.storage() == source.storage() ? clone(there) : there;
 }
 
-Tensor shared_or_placed(nb::handle object, std::optional<Device> device) {
-  const Tensor source = import_data(object, std::nullopt);
-  const bool has_memory = !nb::isinstance<nb::list>(object) && !nb::isinstance<nb::tuple>(object) &&
-                          !PyLong_Check(object.ptr()) && !PyFloat_Check(object.ptr()) &&
-                          !PyComplex_Check(object.ptr());
+/// Whether the tensor made of an object has the object's own memory.
+bool shares_memory(nb::handle object, const Tensor& made) {
+  if (nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object) ||
+      PyLong_Check(object.ptr()) || PyFloat_Check(object.ptr()) || PyComplex_Check(object.ptr())) {
+    return false;
+  }
+  if (!is_numpy(object) || made.size() == 0) return true;
+  const nb::object place = object.attr("__array_interface__")["data"][nb::int_(0)];
+  return nb::cast<uintptr_t>(place) == reinterpret_cast<uintptr_t>(made.data());
+}
+
+Tensor shared_or_placed(nb::handle object, std::optional<DType> dtype, std::optional<Device> device,
+                        std::optional<bool> copies) {
+  const Tensor source = import_data(object, dtype);
+  const bool is_shared = shares_memory(object, source);
   const nb::gil_scoped_release released;
-  const Device where = device ? *device : has_memory ? source.device() : backend::current_device();
-  return to_device(source, where);
+  const bool has_place = is_shared || nb::isinstance<Tensor>(object);
+  const Device where = device ? *device : has_place ? source.device() : backend::current_device();
+  const Tensor converted =
+      named_call("asarray: data", [&] { return cast(source, dtype.value_or(source.dtype())); });
+  const Tensor there = to_device(converted, where);
+  const bool is_copy = !is_shared || there.storage() != source.storage();
+  if (copies == false && is_copy) {
+    throw ExecutionError(
+        "asarray: copy is False, for which the data must be an array of this "
+        "dtype on this device");
+  }
+  return copies == true && !is_copy ? clone(there) : there;
 }
 
 nb::object to_python_number(const Tensor& element) {

@@ -1,7 +1,11 @@
 // Joining, repeating, shifting and padding.
 #include "binders.h"
 #include "cuop/core/text.h"
+#include "cuop/ops/copy/copy.h"
 #include "cuop/ops/index/arrange.h"
+#include "cuop/ops/index/triangle.h"
+#include "cuop/ops/index/view.h"
+#include "define_both.h"
 
 namespace cuop::python {
 
@@ -30,14 +34,32 @@ Widths to_widths(nb::handle object) {
   return widths;
 }
 
+/// How often each element is repeated, on the host.
+Tensor to_counts(const Tensor& given) {
+  const bool is_empty = given.size() == 0;  // as a list, which has no dtype of its own
+  if (!is_integer(given.dtype()) && !is_empty) {
+    throw DTypeError(cat("repeat: repeats: needed are integers, given ", given.dtype()));
+  }
+  if (given.ndim() > 1) {
+    throw ShapeError(cat("repeat: repeats has shape ", given.shape(),
+                         "; needed is a number, or one an element"));
+  }
+  return contiguous(cast(to_device(given, kCpu), DType::kInt64));
+}
+
 void bind_joins(Module& m) {
   m.def(
       "concatenate",
-      [](const Tensors& tensors, int64_t axis, std::optional<Tensor> out) {
-        return concatenate(plain(tensors), axis, pointer(out));
+      [](const Tensors& tensors, std::optional<int64_t> axis, std::optional<Tensor> out) {
+        std::vector<Tensor> list = plain(tensors);
+        if (!axis) {
+          for (Tensor& each : list) each = flatten(each);
+        }
+        return concatenate(list, axis.value_or(0), pointer(out));
       },
       "tensors"_a, "axis"_a = 0, "out"_a = nb::none(), ReturnsOut(), Released(),
-      "Joins tensors along an axis that they have; dtypes promote. Raises ShapeError.");
+      "Joins tensors along an axis that they have, or with None flattened ones; dtypes promote. "
+      "Raises ShapeError.");
   m.attr("concat") = m.attr("concatenate");
   m.def(
       "stack",
@@ -65,33 +87,51 @@ void bind_arrange(Module& m) {
       "Extends the axes: `pad_width` is an integer, (before, after), or one pair an axis; `mode` "
       "is "
       "constant, edge, reflect, symmetric or wrap. Raises ShapeError for negative widths.");
-  m.def(
-      "flip",
-      [](Arg<Tensor> x, std::optional<Arg<Shape>> axis) { return flip(x, converted(axis)); }, "x"_a,
+  define_both(
+      m, "flip",
+      [](Arg<Tensor> x, std::optional<Arg<Shape>> axis) { return flip(x, converted(axis)); },
       "axis"_a = nb::none(), "View with the order reversed along the axes (None: all).");
-  m.def(
-      "roll",
+  define_both(
+      m, "roll",
       [](Arg<Tensor> x, Arg<Shape> shift, std::optional<Arg<Axes>> axis) {
         const std::span<const int64_t> shifts(shift->begin(), shift->end());
         return axis ? roll(x, shifts, (*axis)->values) : roll(x, shifts);
       },
-      "x"_a, "shift"_a, "axis"_a = nb::none(), Released(),
+      "shift"_a, "axis"_a = nb::none(), Released(),
       "Shifts elements cyclically along the axes (None: of the flattened tensor).");
-  m.def(
-      "tile",
+  define_both(
+      m, "tile",
       [](Arg<Tensor> x, Arg<Shape> repeats) {
         return named_call("tile: repeats", [&] {
           return tile(x, {repeats->begin(), repeats->end()});
         });
       },
-      "x"_a, "repeats"_a, Released(), "The whole tensor several times along each axis.");
+      "repeats"_a, Released(), "The whole tensor several times along each axis.");
   m.def(
       "repeat",
-      [](Arg<Tensor> x, int64_t repeats, std::optional<int64_t> axis) {
-        return repeat(x, repeats, axis);
+      [](Arg<Tensor> x, Arg<Unplaced> repeats, std::optional<int64_t> axis) {
+        const Tensor counts = to_counts(repeats->tensor);
+        const std::span numbers(counts.data<int64_t>(), static_cast<size_t>(counts.size()));
+        return repeat(x, numbers, axis);
       },
       "x"_a, "repeats"_a, "axis"_a = nb::none(), Released(),
-      "Each element `repeats` times along `axis` (None: of the flattened tensor).");
+      "Each element `repeats` times along `axis` (None: of the flattened tensor); several numbers "
+      "say it of each element there. Raises ShapeError.");
+  using Triangle = Tensor (*)(const Tensor&, int64_t, const Tensor*);
+  const auto define_triangle = [&m](const char* name, Triangle triangle, const char* doc) {
+    define_both(
+        m, name,
+        [triangle](Arg<Tensor> x, int64_t k, std::optional<Tensor> out) {
+          return triangle(x, k, pointer(out));
+        },
+        "k"_a = 0, nb::kw_only(), "out"_a = nb::none(), ReturnsOut(), Released(), doc);
+  };
+  define_triangle("tril", &tril,
+                  "x with zeros above the k-th diagonal of its matrices, the last two axes. Raises "
+                  "ShapeError.");
+  define_triangle("triu", &triu,
+                  "x with zeros below the k-th diagonal of its matrices, the last two axes. Raises "
+                  "ShapeError.");
 }
 
 }  // namespace cuop::python

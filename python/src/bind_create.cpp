@@ -1,6 +1,8 @@
 #include "binders.h"
+#include "cuop/ops/copy/copy.h"
 #include "cuop/ops/copy/pinned.h"
 #include "cuop/ops/create/create.h"
+#include "define_both.h"
 #include "exchange.h"
 
 namespace cuop::python {
@@ -117,13 +119,31 @@ void bind_create(Module& m) {
       "(OverflowError); arrays keep their dtype, or are converted as by `Tensor.to`.");
   m.def(
       "asarray",
-      [](nb::handle data, OptionalDevice device) {
-        return named_call("asarray", [&] { return shared_or_placed(data, converted(device)); });
+      [](nb::handle data, std::optional<Arg<DType>> dtype, OptionalDevice device,
+         std::optional<bool> copy) {
+        return named_call("asarray", [&] {
+          return shared_or_placed(data, converted(dtype), converted(device), copy);
+        });
       },
-      "data"_a, nb::kw_only(), "device"_a = nb::none(),
-      nb::sig("def asarray(data: ArrayLike, *, device: DeviceLike | None = None) -> Tensor"),
+      "data"_a, "dtype"_a = nb::none(), nb::kw_only(), "device"_a = nb::none(),
+      "copy"_a = nb::none(),
+      nb::sig(
+          "def asarray(data: ArrayLike, dtype: DTypeLike | None = None, *, device: DeviceLike | "
+          "None = None, copy: bool | None = None) -> Tensor"),
       "The data as a tensor that shares the memory of an array, and so lies where that lies; lists "
-      "and numbers go to the current device. With a `device` it is there, copied if need be.");
+      "and numbers go to the current device. With a `dtype` it has that, with a `device` it is "
+      "there, copied if need be: always with copy=True, and with False ExecutionError is raised "
+      "instead. Lists and numbers take the dtype, which must hold them (OverflowError), arrays are "
+      "converted as by `Tensor.to`.");
+  define_both(
+      m, "astype",
+      [](Arg<Tensor> x, Arg<DType> dtype, bool copy, OptionalDevice device) {
+        const Tensor result = to_device(cast(x, dtype), value_or(device, x->device()));
+        return copy && result.storage() == x->storage() ? clone(result) : result;
+      },
+      "dtype"_a, "copy"_a = true, nb::kw_only(), "device"_a = nb::none(), Released(),
+      "A copy converted to `dtype` as `Tensor.to` does, or with copy=False the tensor itself when "
+      "nothing changes. Raises DTypeError from complex to real.");
   m.def(
       "from_dlpack",
       [](nb::handle producer) {

@@ -5,7 +5,9 @@
 #include "binders.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/op_table.h"
+#include "cuop/ops/elementwise/decimals.h"
 #include "cuop/ops/elementwise/elementwise.h"
+#include "define_both.h"
 #include "exchange.h"
 #include "operator_methods.h"
 #include "parts_operands.h"
@@ -79,12 +81,13 @@ void bind_function(Module& m, const char* name, int code) {
   const auto parameter = [&op](int i) { return nb::arg(op.parameters[i]); };
   const auto out = "out"_a = nb::none();
   if (op.arity == 1) {
-    m.def(
-        name,
-        [code](const Arg<Operand>& x, const std::optional<Tensor>& given) {
-          return apply(code, pointer(given), *x);
-        },
-        parameter(0), out, ReturnsOut(), doc.c_str());
+    const auto compute = [code](const Arg<Operand>& x, const std::optional<Tensor>& given) {
+      return apply(code, pointer(given), *x);
+    };
+    m.def(name, compute, parameter(0), out, ReturnsOut(), doc.c_str());
+    nb::object type = m.attr("Tensor");
+    if (nb::hasattr(type, name)) return;  // a property
+    nb::borrow<Class<Tensor>>(type).def(name, compute, out, ReturnsOut(), doc.c_str());
   } else if (op.arity == 2) {
     m.def(
         name,
@@ -109,8 +112,8 @@ void bind_clip(Module& m, const char* name) {
   const std::string doc = document(jit::op_table()[static_cast<size_t>(jit::find_op("clip"))]) +
                           " A bound that is None does not bind.";
   bind_clip_for_parts(m, name, doc);
-  m.def(
-      name,
+  define_both(
+      m, name,
       [name](const Arg<Operand>& x, const Bound& low, const Bound& high,
              const std::optional<Tensor>& out) {
         static const int both = jit::find_op("clip"), lower = jit::find_op("maximum"),
@@ -122,8 +125,28 @@ void bind_clip(Module& m, const char* name) {
           return apply(none, pointer(out), *x);
         });
       },
-      "x"_a, "min"_a = nb::none(), "max"_a = nb::none(), "out"_a = nb::none(), ReturnsOut(),
-      doc.c_str());
+      "min"_a = nb::none(), "max"_a = nb::none(), "out"_a = nb::none(), ReturnsOut(), doc.c_str());
+}
+
+/// round with decimal places.
+void bind_round(Module& m) {
+  const int code = jit::find_op("round");
+  const std::string doc =
+      cat(document(jit::op_table()[static_cast<size_t>(code)]),
+          "\nWith `decimals` x is rounded to multiples of 10**-decimals, halves to even as far as "
+          "they are halves in x's dtype.");
+  bind_for_parts(m, "round", code, doc);
+  define_both(
+      m, "round",
+      [code](const Arg<Operand>& x, int64_t decimals, const std::optional<Tensor>& out) {
+        if (decimals == 0) return apply(code, pointer(out), *x);
+        static const int same = jit::find_op("positive");
+        const Tensor* tensor = (*x).tensor();
+        const Tensor number = tensor == nullptr ? apply(same, nullptr, *x) : Tensor();
+        const nb::gil_scoped_release released;
+        return round_decimals(tensor == nullptr ? number : *tensor, decimals, pointer(out));
+      },
+      "decimals"_a = 0, "out"_a = nb::none(), ReturnsOut(), doc.c_str());
 }
 
 nb::object compute(int code, nb::handle first, nb::handle second) {
@@ -131,6 +154,16 @@ nb::object compute(int code, nb::handle first, nb::handle second) {
   const auto [a, b] = operands<Operand>(first, second);
   return nb::cast(apply(code, nullptr, *a, *b));
 }
+
+/// divmod(first, second).
+template <bool is_reflected>
+nb::object quotient_and_rest(int, nb::handle self, nb::handle other) {
+  static const int quotient = jit::find_op("floor_divide"), rest = jit::find_op("remainder");
+  if (!is_operand(other)) return nb::borrow(Py_NotImplemented);
+  const nb::handle first = is_reflected ? other : self, second = is_reflected ? self : other;
+  return nb::make_tuple(compute(quotient, first, second), compute(rest, first, second));
+}
+constexpr const char* kDivmodStub = "(self, other: ArrayLike, /) -> tuple[Tensor, Tensor]";
 
 nb::object compute_in_place(int code, nb::handle self, nb::handle other) {
   if (!is_operand(other)) return nb::borrow(Py_NotImplemented);
@@ -196,6 +229,8 @@ void bind_operators(Class<Tensor> type) {
     });
   }
   define_operators(type, "(self, other: ArrayLike, /) -> Tensor", compute, compute_in_place);
+  define_operator(type, "divmod", kDivmodStub, 0, quotient_and_rest<false>);
+  define_operator(type, "rdivmod", kDivmodStub, 0, quotient_and_rest<true>);
   type.def("__array_ufunc__", &array_ufunc, "ufunc"_a, "method"_a, "inputs"_a, "options"_a,
            nb::sig("def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any"
                    ") -> Any"));
@@ -233,10 +268,11 @@ void bind_elementwise(Module& m) {
   const auto rows = jit::op_table();
   for (size_t i = 0; i < rows.size(); ++i) {
     const std::string_view name = rows[i].name;
-    if (name != "clip") bind_function(m, rows[i].name, static_cast<int>(i));
+    if (name != "clip" && name != "round") bind_function(m, rows[i].name, static_cast<int>(i));
   }
   bind_clip(m, "clip");
   bind_clip(m, "clamp");
+  bind_round(m);
   for (const auto& [op, alias] : kAliases) bind_function(m, alias, jit::find_op(op));
   bind_operators(nb::borrow<Class<Tensor>>(m.attr("Tensor")));
   m.def("elementwise_table", &table,

@@ -3,9 +3,12 @@
 #include "cuop/core/text.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/gather.h"
 #include "cuop/ops/index/indexing.h"
 #include "cuop/ops/index/view.h"
+#include "cuop/ops/reduce/reduce.h"
+#include "define_both.h"
 #include "exchange.h"
 #include "index_arguments.h"
 #include "shared_methods.h"
@@ -89,33 +92,51 @@ Tensor as_tensor(const char* who, const Operand& value, const Tensor& target) {
   return scalar_tensor(who, *value.number(), target.dtype(), target.device());
 }
 
+nb::object counted(const Arg<Tensor>& x, const std::optional<Arg<Axes>>& axis, bool keepdims) {
+  if (!axis && !keepdims) {
+    return nb::cast(without_gil([&] { return count_nonzero(x); }));
+  }
+  return nb::cast(named_call("count_nonzero", [&] {
+    const nb::gil_scoped_release released;
+    const Tensor is_counted = not_equal(*x, Scalar(false));
+    if (axis && (*axis)->values.empty()) return cast(is_counted, DType::kInt64);
+    return sum(is_counted, axis ? (*axis)->values : std::vector<int64_t>{}, keepdims);
+  }));
+}
+
 void bind_gather(Module& m) {
-  m.def(
-      "take",
-      [](Arg<Tensor> x, nb::handle indices, std::optional<int64_t> axis,
-         std::optional<Tensor> out) {
-        const Tensor list = to_index_tensor(x->device(), indices, "indices");
-        const nb::gil_scoped_release released;
-        return take(x, list, axis, pointer(out));
-      },
-      "x"_a, "indices"_a, "axis"_a = nb::none(), "out"_a = nb::none(), ReturnsOut(),
-      nb::sig("def take(x: ArrayLike, indices: ArrayLike, axis: int | None = None, out: Tensor | "
-              "None = None) -> Tensor"),
+  auto type = nb::borrow<Class<Tensor>>(m.attr("Tensor"));
+  const auto take_at = [](Arg<Tensor> x, nb::handle indices, std::optional<int64_t> axis,
+                          std::optional<Tensor> out) {
+    const Tensor list = to_index_tensor(x->device(), indices, "indices");
+    const nb::gil_scoped_release released;
+    return take(x, list, axis, pointer(out));
+  };
+  constexpr const char* kTakeDoc =
       "Slices of x at `indices` along `axis` (of the flattened x without one). Negative indices "
-      "count from the end. Raises IndexError.");
-  m.def(
-      "take_along_axis",
+      "count from the end. Raises IndexError.";
+  m.def("take", take_at, "x"_a, "indices"_a, "axis"_a = nb::none(), "out"_a = nb::none(),
+        ReturnsOut(),
+        nb::sig("def take(x: ArrayLike, indices: ArrayLike, axis: int | None = None, out: Tensor | "
+                "None = None) -> Tensor"),
+        kTakeDoc);
+  type.def("take", take_at, "indices"_a, "axis"_a = nb::none(), "out"_a = nb::none(), ReturnsOut(),
+           nb::sig("def take(self, indices: ArrayLike, axis: int | None = None, out: Tensor | None "
+                   "= None) -> Tensor"),
+           kTakeDoc);
+  define_both(
+      m, "take_along_axis",
       [](Arg<Tensor> x, Arg<Tensor> indices, int64_t axis, std::optional<Tensor> out) {
         return take_along_axis(x, indices, axis, pointer(out));
       },
-      "x"_a, "indices"_a, "axis"_a = -1, "out"_a = nb::none(), ReturnsOut(), Released(),
+      "indices"_a, "axis"_a = -1, "out"_a = nb::none(), ReturnsOut(), Released(),
       "result[..., j, ...] = x[..., indices[..., j, ...], ...]; other axes broadcast.");
-  m.def(
-      "gather",
+  define_both(
+      m, "gather",
       [](Arg<Tensor> x, int64_t axis, Arg<Tensor> indices, std::optional<Tensor> out) {
         return gather(x, axis, indices, pointer(out));
       },
-      "x"_a, "axis"_a, "indices"_a, nb::kw_only(), "out"_a = nb::none(), ReturnsOut(), Released(),
+      "axis"_a, "indices"_a, nb::kw_only(), "out"_a = nb::none(), ReturnsOut(), Released(),
       "result[..., j, ...] = x[..., indices[..., j, ...], ...] along `axis`, as PyTorch's gather: "
       "nothing broadcasts, and along the other axes the indices may be shorter than x.");
   m.def(
@@ -125,24 +146,29 @@ void bind_gather(Module& m) {
       },
       "x"_a, "indices"_a, "values"_a, "axis"_a, Released(),
       "x[..., indices[..., j, ...], ...] = values[..., j, ...] in place.");
-  m.def(
-      "masked_select", [](Arg<Tensor> x, Arg<Tensor> mask) { return masked_select(x, mask); },
-      "x"_a, "mask"_a, Released(),
+  define_both(
+      m, "masked_select", [](Arg<Tensor> x, Arg<Tensor> mask) { return masked_select(x, mask); },
+      "mask"_a, Released(),
       "The elements of x where `mask` (bool, broadcast to x) is true, as one axis.");
-  m.def(
-      "masked_fill",
+  define_both(
+      m, "masked_fill",
       [](Arg<Tensor> x, Arg<Tensor> mask, Arg<Operand> value, std::optional<Tensor> out) {
         return masked_fill(x, mask, as_tensor("masked_fill", *value, *x), pointer(out));
       },
-      "x"_a, "mask"_a, "value"_a, "out"_a = nb::none(), ReturnsOut(), Released(),
+      "mask"_a, "value"_a, "out"_a = nb::none(), ReturnsOut(), Released(),
       "A copy of x with `value` (broadcast to x) where `mask` is true.");
-  m.def(
-      "nonzero", [](Arg<Tensor> x) { return nb::tuple(nb::cast(nonzero(x))); }, "x"_a,
-      nb::sig("def nonzero(x: ArrayLike) -> tuple[Tensor, ...]"),
-      "For each axis the int64 positions of the elements that are not zero.");
-  m.def(
-      "count_nonzero", [](Arg<Tensor> x) { return count_nonzero(x); }, "x"_a, Released(),
-      "How many elements are not zero.");
+  const auto positions = [](Arg<Tensor> x) { return nb::tuple(nb::cast(nonzero(x))); };
+  constexpr const char* kNonzeroDoc =
+      "For each axis the int64 positions of the elements that are not zero.";
+  m.def("nonzero", positions, "x"_a, nb::sig("def nonzero(x: ArrayLike) -> tuple[Tensor, ...]"),
+        kNonzeroDoc);
+  type.def("nonzero", positions, nb::sig("def nonzero(self) -> tuple[Tensor, ...]"), kNonzeroDoc);
+  m.def("count_nonzero", &counted, "x"_a, "axis"_a = nb::none(), nb::kw_only(),
+        "keepdims"_a = false,
+        nb::sig("def count_nonzero(x: ArrayLike, axis: AxesLike | None = None, *, keepdims: bool = "
+                "False) -> int | Tensor"),
+        "How many elements are not zero, as an int; with an `axis`, or keepdims, an int64 tensor "
+        "of their numbers over it. Raises ShapeError.");
 }
 
 }  // namespace

@@ -131,7 +131,9 @@ std::string representation(const Tensor& self) {
   const nb::object threshold = is_short ? nb::object(options["threshold"]) : nb::int_(0);
   const nb::object text = numpy.attr("array2string")(
       values, "separator"_a = ", ", "prefix"_a = "tensor(", "threshold"_a = threshold);
-  return cat("tensor(", message_of(text), ", dtype=", self.dtype(),
+  const bool tells_shape = self.size() > 0 || self.ndim() == 1;  // else its text does not
+  return cat("tensor(", message_of(text), tells_shape ? "" : cat(", shape=", self.shape()),
+             ", dtype=", self.dtype(),
              self.device().is_cpu() ? "" : cat(", device='", self.device(), "'"), ")");
 }
 
@@ -150,7 +152,7 @@ Tensor view_of(const Tensor& self, const nb::args& sizes,
 }  // namespace
 
 void bind_tensor(Module& m) {
-  Class<Tensor>(m, "Tensor", nb::type_slots(buffer_slots()),
+  Class<Tensor>(m, "Tensor", nb::type_slots(buffer_slots()), nb::is_weak_referenceable(),
                 "An n-dimensional array of one dtype on one device. Views share memory; "
                 "`clone` copies. Made by `cuop.tensor`, `cuop.zeros`, ...")
       .def_prop_ro(
@@ -207,9 +209,6 @@ void bind_tensor(Module& m) {
           "that an integer dtype cannot hold keep their low bits, as in C; NaN and what is beyond "
           "64 bits become 0, or -2**63 (2**63) in int64 (uint64). Raises DTypeError from complex "
           "to real.")
-      .def(
-          "astype", [](const Tensor& t, Arg<DType> d) { return cast(t, d); }, "dtype"_a, Released(),
-          "The tensor converted to `dtype` as `to` does.")
       .def(
           "clone", [](const Tensor& t) { return clone(t); }, Released(), "A row-major copy.")
       .def(

@@ -37,6 +37,15 @@ void bind_types(Module& m) {
       .def_prop_ro(
           "kind", [](const PyDType& d) { return kind(d.value); },
           "'b', 'i', 'u', 'f' or 'c', as NumPy's.")
+      .def_prop_ro(
+          "__numpy_dtype__",
+          [](const PyDType& d) {
+            if (d.value == DType::kBFloat16) {
+              throw DTypeError("dtype: NumPy has no bfloat16; float32 holds its numbers");
+            }
+            return nb::module_::import_("numpy").attr("dtype")(name(d.value));
+          },
+          "NumPy's dtype, which NumPy 2.4 and later ask for.")
       .def("__str__", [](const PyDType& d) { return name(d.value); })
       .def("__repr__", [](const PyDType& d) { return cat("cuop.", d.value); })
       .def(
@@ -53,10 +62,6 @@ void bind_types(Module& m) {
     const auto dtype = static_cast<DType>(i);
     m.attr(is_bool(dtype) ? "bool_" : name(dtype)) = PyDType{dtype};
   }
-  m.def(
-      "result_type", [](Arg<DType> a, Arg<DType> b) { return PyDType{promote(a, b)}; }, "a"_a,
-      "b"_a, "The dtype that two dtypes promote to (Array API table, extended as NumPy does).");
-
   Class<PyDevice>(m, "Device", "A device: 'cpu', or 'cuda:N'. Compares equal to its name.")
       .def(
           "__init__", [](PyDevice* self, Arg<Device> d) { new (self) PyDevice{*d}; }, "name"_a)

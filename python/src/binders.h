@@ -9,6 +9,8 @@ void bind_errors(Module& m);
 void bind_types(Module& m);
 void bind_linalg_types(Module& m);
 void bind_tensor(Module& m);
+void bind_dtype_rules(Module& m);
+void bind_methods(Module& m);
 void bind_create(Module& m);
 void bind_view(Module& m);
 void bind_files(Module& m);

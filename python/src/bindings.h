@@ -245,9 +245,11 @@ IntTuple to_tuple(const Dims& dims);
 /// complex64. Without a device tensors and GPU arrays stay on theirs, all else goes to the current
 /// one.
 Tensor tensor_from(nb::handle object, std::optional<DType> dtype, std::optional<Device> device);
-/// The data as a tensor that shares its memory where it has any, else on the current device; on
-/// `device` when that is given.
-Tensor shared_or_placed(nb::handle object, std::optional<Device> device);
+/// The data as a tensor that shares its memory where it has any, else on the current device; of
+/// `dtype` and on `device` when they are given. With `copies` it is a copy, with false
+/// ExecutionError where it would be.
+Tensor shared_or_placed(nb::handle object, std::optional<DType> dtype, std::optional<Device> device,
+                        std::optional<bool> copies);
 /// One element as a Python number.
 nb::object to_python_number(const Tensor& element);
 

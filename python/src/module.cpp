@@ -12,6 +12,8 @@ void bind_everything(cuop::python::Module& m) {
   cuop::python::bind_types(m);
   cuop::python::bind_linalg_types(m);
   cuop::python::bind_tensor(m);
+  cuop::python::bind_dtype_rules(m);
+  cuop::python::bind_methods(m);
   cuop::python::bind_create(m);
   cuop::python::bind_files(m);
   cuop::python::bind_view(m);

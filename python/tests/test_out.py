@@ -29,7 +29,7 @@ CALLS = {
     "concatenate": ([V, V],), "concat": ([V, V],), "stack": ([V, V],), "pad": (V, 2),
     "flatten": (M,), "transpose": (M,), "view": (M, (9,)),
     "gather": (M, 0, [[0, 1, 2]]), "take": (M, [0, 2], 1), "take_along_axis": (M, [[0, 1, 2]], 0),
-    "masked_fill": (V, MASK, 0.0),
+    "masked_fill": (V, MASK, 0.0), "tril": (M,), "triu": (M,), "searchsorted": (V, M),
     "randint": (0, 9, (3,)), "random": ((3,),), "uniform": ((3,),),
     "stencil2d": (REAL_GRID,), "stencil2d_rows": (REAL_GRID,),
     "jacobi2d": (REAL_GRID, REAL_GRID), "jacobi2d_rows": (REAL_GRID, REAL_GRID[1:-1]),

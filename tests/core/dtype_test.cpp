@@ -55,6 +55,7 @@ TEST(Scalar, DoesNotWidenATensor) {
   EXPECT_EQ(Scalar(2).promote_with(DType::kUInt8), DType::kUInt8);
   EXPECT_EQ(Scalar(2.5).promote_with(DType::kInt32), DType::kFloat64);
   EXPECT_EQ(Scalar(std::complex<double>(0, 1)).promote_with(DType::kFloat32), DType::kComplex64);
+  EXPECT_EQ(Scalar(std::complex<double>(0, 1)).promote_with(DType::kBool), DType::kComplex128);
   EXPECT_EQ(Scalar(2).promote_with(DType::kBool), DType::kInt64);
   EXPECT_EQ(Scalar(uint64_t{1} << 63).promote_with(DType::kBool), DType::kUInt64);
   EXPECT_THROW(Scalar(1e30).to_int64(), OverflowError);

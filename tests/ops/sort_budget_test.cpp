@@ -1,6 +1,7 @@
 // The kernels of sorting, compiled for three GPUs.
 #include <gtest/gtest.h>
 
+#include "cuop/ops/sort/search_kernels.h"
 #include "cuop/ops/sort/sort_kernels.h"
 #include "tests/jit/resources.h"
 
@@ -19,6 +20,7 @@ TEST_F(KernelBudget, SortingKeepsItsBudgets) {
       expect_within(sort_by_digit_kernel({dtype, gives_positions, false}), 128);
     }
     expect_within(mark_runs_kernel(dtype), 32);
+    expect_within(search_sorted_kernel(dtype), 32);
   }
   expect_within(merge_runs_kernel({DType::kFloat64, true, true}), 80, 64);
   expect_within(sort_by_digit_kernel({DType::kFloat64, true, true}), 96);

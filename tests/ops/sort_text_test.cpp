@@ -11,6 +11,7 @@
 #include "cuop/ops/index/arrange.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/sort/radix_internal.h"
+#include "cuop/ops/sort/search_kernels.h"
 #include "cuop/ops/sort/sort.h"
 #include "cuop/ops/sort/sort_kernels.h"
 #include "tests/jit/host_device.h"
@@ -19,6 +20,7 @@
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
 #include "cuop/ops/sort/digits.cuh"
+#include "cuop/ops/sort/search.cuh"
 #include "cuop/ops/sort/sort.cuh"
 #pragma GCC diagnostic pop
 
@@ -204,6 +206,25 @@ TEST(SortText, RunsOfEqualElementsAreMarked) {
       test::run_threads(3, jit::kSortThreads, [&] { jit::mark_runs<KeyOf<T>, kKindOf<T>>(a); });
     });
     EXPECT_TRUE(same_bits(given, wanted)) << dtype;
+  }
+}
+
+TEST(SortText, PlacesAmongSortedElements) {
+  for (const DType dtype :
+       {DType::kBool, DType::kInt8, DType::kUInt64, DType::kFloat16, DType::kFloat64}) {
+    const Tensor sorted = sort(sortable_values({3001}, dtype, 5));
+    const Tensor values = sortable_values({1001}, dtype, 6);
+    for (const bool is_right : {false, true}) {
+      const Tensor given = empty({1001}, DType::kInt64), wanted = empty({1001}, DType::kInt64);
+      search_sorted_cpu(sorted, values, is_right, wanted);
+      const jit::SortedSearch a = search_arguments(sorted, values, is_right, given);
+      visit_dtype(RealTypes{}, dtype, "test", [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        test::run_threads(3, jit::kSearchThreads,
+                          [&] { jit::search_sorted<KeyOf<T>, kKindOf<T>>(a); });
+      });
+      EXPECT_TRUE(same_bits(given, wanted)) << dtype << is_right;
+    }
   }
 }
 

@@ -22,6 +22,15 @@ def make() -> cuop.Tensor:
     return x
 
 
+def methods(x: cuop.Tensor) -> cuop.Tensor:
+    assert_type(x.transpose(1, 0).exp().round(2).real, cuop.Tensor)
+    assert_type(cuop.unique_all(x).inverse_indices, cuop.Tensor)
+    assert_type(cuop.unstack(x), tuple[cuop.Tensor, ...])
+    assert_type(cuop.finfo(x).eps, float)
+    assert_type(cuop.result_type(x, "int8", 1.5), cuop.dtype)
+    return x[:, cuop.newaxis].clip(max=cuop.pi)
+
+
 def in_parts(x: DistTensor) -> DistTensor:
     assert_type(cuop.relu(2 * x + 1), DistTensor)
     assert_type(cuop.where(x > 0, x, 0), DistTensor)
@@ -44,7 +53,7 @@ def refuse() -> list[Callable[[], object]]:
 
 
 def main() -> None:
-    assert make().size == 6
+    assert make().size == 6 and methods(make()).shape == (2, 1, 3)
     for values in ([[1, 2], [3, 4]], np.ones(3), 2.5, make()):
         assert accept(values).dtype == cuop.float64
     for call in refuse():

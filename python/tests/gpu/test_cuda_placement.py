@@ -52,6 +52,7 @@ CALLS = {
         GAMMA,
     ),
     "stencil2d": (cuop.stencil2d, M, np.ones((3, 3), np.float32)),
+    "searchsorted": (cuop.searchsorted, np.sort(V), M),
     "jacobi2d": (lambda u, f: cuop.jacobi2d(u, f, iterations=2), M, N),
 }
 # Calls of one array.
@@ -61,6 +62,10 @@ SINGLE = {
     "cumsum": lambda x: cuop.cumsum(x, 0),
     "softmax": lambda x: cuop.softmax(x),
     "sort": lambda x: cuop.sort(x),
+    "tril": lambda x: cuop.tril(x),
+    "diff": lambda x: cuop.diff(x),
+    "round": lambda x: cuop.round(x, 2),
+    "repeat": lambda x: cuop.repeat(x, [1, 0, 2, 1], 0),
     "unique": lambda x: cuop.unique(x),
     "nonzero": lambda x: cuop.nonzero(x)[0],
     "reshape": lambda x: cuop.reshape(x, (2, 8)),

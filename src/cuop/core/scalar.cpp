@@ -77,7 +77,7 @@ void Scalar::check_fits(const char* who, DType dtype) const {
 }
 
 DType Scalar::promote_with(DType other) const {
-  if (is_complex()) return complex_dtype(other);
+  if (is_complex()) return cuop::is_bool(other) ? natural_dtype() : complex_dtype(other);
   if (is_floating())
     return cuop::is_floating(other) || cuop::is_complex(other) ? other : DType::kFloat64;
   if (is_integer()) return cuop::is_bool(other) ? natural_dtype() : other;

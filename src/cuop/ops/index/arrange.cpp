@@ -1,5 +1,7 @@
 #include "cuop/ops/index/arrange.h"
 
+#include <algorithm>
+
 #include "cuop/core/enum_names.h"
 #include "cuop/core/error.h"
 #include "cuop/core/interrupt.h"
@@ -7,6 +9,7 @@
 #include "cuop/core/trace.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/index/gather.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/output.h"
 
@@ -233,6 +236,28 @@ Tensor repeat(const Tensor& x, int64_t count, std::optional<int64_t> axis) {
   const Tensor result = empty(shape, x.dtype(), x.device());
   copy_into(reshape(result, split), x.with_layout(insert_axis(x.layout(), at + 1)));
   return result;
+}
+
+Tensor repeat(const Tensor& x, std::span<const int64_t> counts, std::optional<int64_t> axis) {
+  if (counts.size() == 1) return repeat(x, counts[0], axis);
+  if (!axis) return repeat(reshape(x, {x.size()}), counts, 0);
+  const trace::Span span("repeat", "op");
+  const int at = normalize_axis(*axis, x.ndim(), "repeat");
+  if (static_cast<int64_t>(counts.size()) != x.shape(at)) {
+    throw ShapeError(cat("repeat: ", counts.size(), " counts do not fit the ", x.shape(at),
+                         " elements along axis ", at, "; needed is one, or one an element"));
+  }
+  int64_t total = 0;
+  for (const int64_t count : counts) {
+    if (count < 0) throw ShapeError(cat("repeat: repeats holds ", count, " < 0"));
+    total = checked_add(total, count, "repeat: repeats");
+  }
+  const Tensor source = empty({total}, DType::kInt64);
+  auto* next = source.data<int64_t>();
+  for (size_t i = 0; i < counts.size(); ++i) {
+    next = std::fill_n(next, counts[i], static_cast<int64_t>(i));
+  }
+  return take(x, to_device(source, x.device()), at);
 }
 
 PadMode parse_pad_mode(std::string_view text) {

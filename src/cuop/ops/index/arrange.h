@@ -37,5 +37,7 @@ Tensor roll(const Tensor& x, std::span<const int64_t> shifts, std::span<const in
 Tensor tile(const Tensor& x, std::span<const int64_t> repeats);
 /// Each element `count` times along `axis` (none: of the flattened tensor).
 Tensor repeat(const Tensor& x, int64_t count, std::optional<int64_t> axis = {});
+/// The i-th element along the axis counts[i] times; one count serves all of them.
+Tensor repeat(const Tensor& x, std::span<const int64_t> counts, std::optional<int64_t> axis);
 
 }  // namespace cuop

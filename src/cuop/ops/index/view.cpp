@@ -74,6 +74,25 @@ Tensor move_axis(const Tensor& tensor, int64_t source, int64_t destination) {
   return tensor.with_layout(layout);
 }
 
+Tensor move_axes(const Tensor& tensor, std::span<const int64_t> sources,
+                 std::span<const int64_t> destinations) {
+  if (sources.size() != destinations.size()) {
+    throw ShapeError(cat("moveaxis: ", sources.size(), " axes cannot go to ", destinations.size(),
+                         " places; the two must be as many"));
+  }
+  const std::vector<int> from = axes_as_given(sources, tensor.ndim(), "moveaxis");
+  const std::vector<int> to = axes_as_given(destinations, tensor.ndim(), "moveaxis");
+  std::vector<int64_t> order(static_cast<size_t>(tensor.ndim()), -1);
+  for (size_t i = 0; i < from.size(); ++i) order[static_cast<size_t>(to[i])] = from[i];
+  int next = 0;
+  for (int64_t& axis : order) {
+    if (axis >= 0) continue;
+    while (has_axis(from, next)) ++next;
+    axis = next++;
+  }
+  return permute(tensor, order);
+}
+
 Tensor broadcast_to(const Tensor& tensor, const Shape& shape) {
   const Tensor result = tensor.with_layout(broadcast_to(tensor.layout(), shape, "broadcast_to"));
   checked_multiply(result.size(), itemsize(result.dtype()), "broadcast_to");
@@ -105,6 +124,39 @@ Tensor squeeze(const Tensor& tensor, std::span<const int64_t> axes) {
 Tensor unsqueeze(const Tensor& tensor, int64_t axis) {
   return tensor.with_layout(
       insert_axis(tensor.layout(), normalize_axis(axis, tensor.ndim() + 1, "unsqueeze")));
+}
+
+Tensor unsqueeze(const Tensor& tensor, std::span<const int64_t> axes) {
+  if (axes.empty()) return tensor;
+  const int ndim = tensor.ndim() + static_cast<int>(std::min<size_t>(axes.size(), kMaxDims));
+  if (ndim > kMaxDims) {
+    throw ShapeError(cat("expand_dims: ", axes.size(), " axes more than the tensor's ",
+                         tensor.ndim(), " are beyond ", kMaxDims));
+  }
+  Layout layout = tensor.layout();
+  for (const int axis : normalize_axes(axes, ndim, "expand_dims")) {
+    layout = insert_axis(layout, axis);
+  }
+  return tensor.with_layout(layout);
+}
+
+std::vector<Tensor> unstack(const Tensor& tensor, int64_t axis) {
+  const int chosen = normalize_axis(axis, tensor.ndim(), "unstack");
+  std::vector<Tensor> parts;
+  for (int64_t i = 0; i < tensor.shape(chosen); ++i) {
+    parts.push_back(tensor.with_layout(select(tensor.layout(), chosen, i)));
+  }
+  return parts;
+}
+
+std::vector<Tensor> broadcast_arrays(std::span<const Tensor> tensors) {
+  Shape shape;
+  for (const Tensor& each : tensors) {
+    shape = broadcast_shapes(shape, each.shape(), "broadcast_arrays");
+  }
+  std::vector<Tensor> results;
+  for (const Tensor& each : tensors) results.push_back(broadcast_to(each, shape));
+  return results;
 }
 
 SliceRange resolve_slice(int64_t size, std::optional<int64_t> start, std::optional<int64_t> stop,
@@ -140,6 +192,15 @@ Tensor select(const Tensor& tensor, int64_t axis, int64_t index) {
   const int chosen = normalize_axis(axis, tensor.ndim(), "select");
   return tensor.with_layout(
       select(tensor.layout(), chosen, resolve_index(index, tensor.shape(chosen), chosen)));
+}
+
+Tensor real_part(const Tensor& x) { return is_complex(x.dtype()) ? select(as_real(x), -1, 0) : x; }
+
+Tensor imaginary_part(const Tensor& x) {
+  if (!is_complex(x.dtype())) {
+    throw DTypeError(cat("imag: a ", x.dtype(), " tensor has no imaginary part in its memory"));
+  }
+  return select(as_real(x), -1, 1);
 }
 
 Tensor as_real(const Tensor& x) {

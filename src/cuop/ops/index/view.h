@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "cuop/core/tensor.h"
 
@@ -20,12 +21,22 @@ Tensor permute(const Tensor& tensor, std::span<const int64_t> axes);
 Tensor transpose(const Tensor& tensor);
 Tensor swap_axes(const Tensor& tensor, int64_t axis0, int64_t axis1);
 Tensor move_axis(const Tensor& tensor, int64_t source, int64_t destination);
+/// Axes sources[i] to places destinations[i]; the others keep their order. ShapeError when an axis
+/// or a place is given twice, or one list is longer.
+Tensor move_axes(const Tensor& tensor, std::span<const int64_t> sources,
+                 std::span<const int64_t> destinations);
 Tensor broadcast_to(const Tensor& tensor, const Shape& shape);
 /// Removes all axes of size 1.
 Tensor squeeze(const Tensor& tensor);
 /// Removes the given axes and no other; ShapeError when one is not of size 1.
 Tensor squeeze(const Tensor& tensor, std::span<const int64_t> axes);
 Tensor unsqueeze(const Tensor& tensor, int64_t axis);
+/// New axes of size 1, which are at these places of the result.
+Tensor unsqueeze(const Tensor& tensor, std::span<const int64_t> axes);
+/// The views at each position of an axis, without it.
+std::vector<Tensor> unstack(const Tensor& tensor, int64_t axis = 0);
+/// All tensors as views of the shape that they broadcast to.
+std::vector<Tensor> broadcast_arrays(std::span<const Tensor> tensors);
 /// Elements start, start+step, ... before stop along `axis`, with Python's rules for missing,
 /// negative and out-of-range bounds. ExecutionError when step is 0.
 Tensor slice(const Tensor& tensor, int64_t axis, std::optional<int64_t> start,
@@ -43,6 +54,10 @@ SliceRange resolve_slice(int64_t size, std::optional<int64_t> start, std::option
 int64_t resolve_index(int64_t index, int64_t size, int axis);
 /// Drops `axis` at position `index` (negative counts from the back); IndexError when out of range.
 Tensor select(const Tensor& tensor, int64_t axis, int64_t index);
+/// The real or the imaginary parts of a complex tensor, in its memory; of any other `real_part` is
+/// the tensor itself, and `imaginary_part` a DTypeError.
+Tensor real_part(const Tensor& x);
+Tensor imaginary_part(const Tensor& x);
 /// x as real numbers: a complex tensor with an axis of size 2 more, any other as it is.
 Tensor as_real(const Tensor& x);
 

@@ -20,16 +20,9 @@ constexpr int64_t kLeastStretch = 1 << 14, kMostStretches = 4096;
 constexpr const char* kText = "cuop/ops/sort/sort.cuh";
 constexpr const char* kDigitText = "cuop/ops/sort/digits.cuh";
 
-/// The key and what its bits mean, as kernel text names them.
-std::string key_of(DType dtype) {
-  const bool is_signed = is_signed_integer(dtype);
-  const char* kind = is_floating(dtype) ? "kFloating" : is_signed ? "kSigned" : "kUnsigned";
-  return cat(jit::word_type(itemsize(dtype)), ", NumberKind::", kind);
-}
-
 std::string call(const char* function, const SortForm& form) {
   const char* position = form.is_wide ? "uint64_t" : "uint32_t";
-  return jit::instance(function, key_of(form.dtype),
+  return jit::instance(function, key_text(form.dtype),
                        form.gives_positions ? position : "NoPosition");
 }
 
@@ -62,6 +55,12 @@ void run(const Tensor& x, int axis, bool is_descending, const Tensor& out, bool 
 
 }  // namespace
 
+std::string key_text(DType dtype) {
+  const bool is_signed = is_signed_integer(dtype);
+  const char* kind = is_floating(dtype) ? "kFloating" : is_signed ? "kSigned" : "kUnsigned";
+  return cat(jit::word_type(itemsize(dtype)), ", NumberKind::", kind);
+}
+
 uint64_t infinity_of(DType dtype) {
   return visit_dtype(RealTypes{}, dtype, "sort",
                      []<class T>(TypeTag<T>) { return static_cast<uint64_t>(infinity_bits<T>()); });
@@ -80,7 +79,7 @@ jit::TextKernel sort_by_digit_kernel(const SortForm& form) {
   return {"sort", kDigitText, "DigitSort", call("sort_by_digit", form), jit::kSortThreads};
 }
 jit::TextKernel mark_runs_kernel(DType dtype) {
-  return {"unique", kText, "RunStarts", jit::instance("mark_runs", key_of(dtype)),
+  return {"unique", kText, "RunStarts", jit::instance("mark_runs", key_text(dtype)),
           jit::kSortThreads};
 }
 

@@ -1,6 +1,8 @@
 // Sorting of strided lines.
 #pragma once
 
+#include <string>
+
 #include "cuop/core/tensor.h"
 #include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/ops/sort/sort_arguments.cuh"
@@ -64,6 +66,8 @@ DigitSortPlan plan_digit_sort(const Tensor& x, int axis, bool is_descending, con
 void sort_by_digits_cuda(const Tensor& x, int axis, bool is_descending, const Tensor& out,
                          const SortForm& form);
 
+/// The key and what its bits mean, as kernel text names them.
+std::string key_text(DType dtype);
 /// The bits of +inf of a floating dtype, else 0.
 uint64_t infinity_of(DType dtype);
 
