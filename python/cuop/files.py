@@ -123,6 +123,6 @@ def _write_error(path: Path, who: str, error: OSError, size: int | None = None) 
     if error.errno in _FULL:
         needed = "" if size is None else f": it needs {size} bytes"
         return FileError(
-            f"{who}: no room for {path}{needed} ({error.strerror}); nothing was left under that name"
+            f"{who}: no room for {path}{needed} ({error.strerror}); nothing was written under that name"
         )
     return FileError(f"{who}: {path} cannot be written: {error.strerror}")

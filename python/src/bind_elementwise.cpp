@@ -161,7 +161,10 @@ nb::object quotient_and_rest(int, nb::handle self, nb::handle other) {
   static const int quotient = jit::find_op("floor_divide"), rest = jit::find_op("remainder");
   if (!is_operand(other)) return nb::borrow(Py_NotImplemented);
   const nb::handle first = is_reflected ? other : self, second = is_reflected ? self : other;
-  return nb::make_tuple(compute(quotient, first, second), compute(rest, first, second));
+  return named_call("divmod", [&] {
+    return nb::object(
+        nb::make_tuple(compute(quotient, first, second), compute(rest, first, second)));
+  });
 }
 constexpr const char* kDivmodStub = "(self, other: ArrayLike, /) -> tuple[Tensor, Tensor]";
 

@@ -48,13 +48,14 @@ Tensor imaginary(const Tensor& self) {
 }
 
 /// tensor.real = value and the like.
-template <Get part>
-void set_part(const Tensor& self, nb::handle value) {
-  const Tensor target = part(self);
-  const Tensor source = named_values(value, target.dtype(), "value");
-  const Index everything[] = {EllipsisIndex{}};
-  const nb::gil_scoped_release released;
-  set_item(target, everything, source);
+auto part_setter(const char* name, Get part) {
+  return [name, part](const Tensor& self, nb::handle value) {
+    const Tensor target = part(self);
+    const Tensor source = named_values(value, target.dtype(), name);
+    const Index everything[] = {EllipsisIndex{}};
+    const nb::gil_scoped_release released;
+    named_call(name, [&] { set_item(target, everything, source); });
+  };
 }
 
 nb::bytes bytes_of(const Tensor& self) {
@@ -108,10 +109,10 @@ void bind_methods(Module& m) {
   bind_forms(type);
   bind_places(type);
   type.def_prop_rw(
-          "real", &real_part, &set_part<real_part>,
+          "real", &real_part, part_setter("real", &real_part),
           "The real parts, in the tensor's memory; of real numbers the tensor itself. What "
           "is assigned broadcasts.")
-      .def_prop_rw("imag", &imaginary, &set_part<imaginary_part>,
+      .def_prop_rw("imag", &imaginary, part_setter("imag", &imaginary_part),
                    "The imaginary parts, in the tensor's memory; new zeros for real numbers, which "
                    "cannot be assigned to (DTypeError).")
       .def_prop_ro("mT", &matrix_transpose,

@@ -47,7 +47,7 @@ TEST(Rearrange, SeveralAxesMoveAtOnce) {
   EXPECT_EQ(move_axes(x, from, to).shape(), (Shape{5, 3, 2, 4}));
   EXPECT_EQ(move_axes(x, {}, {}).shape(), x.shape());
   EXPECT_THAT(error_of<ShapeError>([&] { move_axes(x, from, once); }),
-              HasSubstr("2 axes cannot go to 1 places"));
+              HasSubstr("source names 2 axes and destination 1 places"));
   EXPECT_THAT(error_of<ShapeError>([&] { move_axes(x, from, twice); }),
               HasSubstr("moveaxis: an axis is given twice"));
 }

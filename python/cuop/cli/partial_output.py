@@ -107,7 +107,7 @@ class PartialOutput:
             self.discard()
             raise FileError(
                 f"save: no room for {self.path}: it needs {size} bytes ({error.strerror}); nothing was "
-                "left under that name"
+                "written under that name"
             ) from error
 
     def begin(self, state: State) -> list[Box]:
@@ -326,6 +326,8 @@ class _File:
 
     def close(self) -> None:
         if self._handle is not None:
+            with suppress(OSError):  # mappings that are still there would keep the lock
+                fcntl.flock(self._handle, fcntl.LOCK_UN)
             os.close(self._handle)
             self._handle = None
 

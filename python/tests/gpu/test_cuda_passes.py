@@ -26,8 +26,10 @@ def test_passes_on_gpus_are_gone_on_with(tmp_path):
 
     whole, expected, _ = solve()
     assert 10 < expected.sweeps < 40
+    cut = CutOff(out, lambda: {}, True)
     with pytest.raises(InterruptedError):
-        solve(memory_limit=20_000, log=CutOff(out, lambda: {}, True))
+        solve(memory_limit=20_000, log=cut)
+    cut.leave()
     log = PartialOutput(out, lambda: {}, True)
     u, info, report = solve(memory_limit=20_000, log=log)
     np.testing.assert_allclose(u, whole, rtol=1e-9, atol=1e-9)

@@ -77,8 +77,8 @@ Tensor move_axis(const Tensor& tensor, int64_t source, int64_t destination) {
 Tensor move_axes(const Tensor& tensor, std::span<const int64_t> sources,
                  std::span<const int64_t> destinations) {
   if (sources.size() != destinations.size()) {
-    throw ShapeError(cat("moveaxis: ", sources.size(), " axes cannot go to ", destinations.size(),
-                         " places; the two must be as many"));
+    throw ShapeError(cat("moveaxis: source names ", sources.size(), " axes and destination ",
+                         destinations.size(), " places; the two must be as many"));
   }
   const std::vector<int> from = axes_as_given(sources, tensor.ndim(), "moveaxis");
   const std::vector<int> to = axes_as_given(destinations, tensor.ndim(), "moveaxis");
