@@ -47,11 +47,10 @@ FoldPlan plan_fold(const char* who, const FoldInput& input, const Tensor& x, con
   FoldPlan plan;
   plan.input = input;
   plan.source = x.dtype();
-  plan.fold = fold_of_squares(input, x.dtype());
-  const bool is_squared = plan.fold != nullptr;
-  plan.element = is_squared ? x.dtype() : input.element;
-  const LoadMap map = is_squared ? LoadMap::kValue : input.map;
-  if (!is_squared) plan.fold = &fold_cpu(input.kind, input.element);
+  const Fold* const squares = fold_of_squares(input, x.dtype());
+  plan.fold = squares != nullptr ? squares : &fold_cpu(input.kind, input.element);
+  plan.element = squares != nullptr ? x.dtype() : input.element;
+  const LoadMap map = squares != nullptr ? LoadMap::kValue : input.map;
   plan.load = load_cpu(map, x.dtype(), plan.element);
   if (plan.load == nullptr) throw DTypeError(cat(who, ": dtype ", x.dtype(), " is not supported"));
   Shape kept_shape = x.shape(), reduced_shape = Dims::filled(x.ndim(), 1);
