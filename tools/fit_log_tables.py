@@ -3,8 +3,9 @@
 
 x = 2^e m with m from 1 to 2, whose first digits name a row: c, about 1 / m, and T = -log(c) with so few
 digits that e log(2) + T is exact. Of many c near the middle one is taken where T lacks next to nothing. In
-the first row c is 1, in the last one 1/2, of float in two each: next to 1 the logarithm is that of 1 + r,
-r = m c - 1, alone. log10 has the rows of log2: e + T by log10(2) is rounded once, with the rest.
+the first row c is 1, in the last one 1/2, of 32 rows in two each: next to 1 the logarithm is that of 1 + r,
+r = m c - 1, alone. log2 of float has 16 rows, from which one operation fetches, and the rows next to those
+with c where r, of the sign of T or not, loses least. log10 has the rows of log2: e + T by log10(2) is rounded once, with the rest.
 Needs mpmath and numpy: `python tools/fit_log_tables.py > src/cuop/jit/cpu/log_tables.h`, and clang-format.
 """
 
@@ -47,17 +48,16 @@ def best_factor(middle, spread, digits: int, unit, base):
     return min(tried, key=true_lack)
 
 
-def rows_of(base, count: int, digits: int, unit, is_float: bool) -> tuple[list, list]:
+def rows_of(base, count: int, digits: int, unit, edges) -> tuple[list, list]:
     """The factors and, of their inverses, the logarithms to that base."""
-    factors, logarithms, alone = [], [], 2 if is_float else 1
+    factors, logarithms, alone = [], [], 2 if count == 32 else 1
     for i in range(count):
         if i < alone:
             factor = mp.mpf(1)
         elif i >= count - alone:
             factor = mp.mpf(1) / 2
         else:
-            # Next to those rows no terms of unlike signs are added.
-            part = {alone: 0.1, count - 1 - alone: 0.9}.get(i, 0.5)
+            part = {alone: edges[0], count - 1 - alone: edges[1]}.get(i, 0.5)
             middle = 1 / (1 + (i + part) / count)
             factor = best_factor(middle, middle * 0.003, digits, unit, base)
         factors.append(factor)
@@ -68,11 +68,14 @@ def rows_of(base, count: int, digits: int, unit, is_float: bool) -> tuple[list, 
 def print_rows(name: str, base, is_float: bool) -> None:
     """One struct."""
     kind = "float" if is_float else "double"
-    count, digits = (32, 24) if is_float else (16, 28)
     row_base = mp.mpf(2) if base == 10 else base
+    is_short = is_float and row_base == 2
+    count, digits = 32 if is_float and not is_short else 16, 24 if is_float else 28
+    # Where in its row c is, next to those alone.
+    edges = (0.2, 0.75) if is_short else (0.1, 0.9)
     largest = mp.log(mp.mpf(2) ** (149 if is_float else 1074)) / mp.log(row_base)
     unit = mp.mpf(2) ** (mp.floor(mp.log(largest, 2)) + 1 - (24 if is_float else 53))
-    factors, logarithms = rows_of(row_base, count, digits, unit, is_float)
+    factors, logarithms = rows_of(row_base, count, digits, unit, edges)
     low = min(f * (1 + mp.mpf(i) / count) - 1 for i, f in enumerate(factors))
     high = max(f * (1 + mp.mpf(i + 1) / count) - 1 for i, f in enumerate(factors))
     degree = 3 if is_float else 8

@@ -1,6 +1,5 @@
-// Logarithms of vectors of AVX-512, whose permutations fetch from tables of 32
-// floats or 16 doubles and which take exponents and mantissas apart in one
-// operation, also of subnormal numbers.
+// Logarithms of vectors of AVX-512, whose permutations fetch from tables of 16 or 32 numbers and
+// which take exponents and mantissas apart in one operation, also of subnormal numbers.
 #pragma once
 
 #include "cuop/jit/cpu/lane_forms_isa.h"
@@ -25,10 +24,16 @@ namespace {
   return _mm512_maskz_getmant_pd(static_cast<__mmask8>(kAll), x, _MM_MANT_NORM_1_2,
                                  _MM_MANT_SIGN_zero);
 }
-/// Of each lane the number that the last five bits of the row name, of double
-/// the last four.
+/// From 1/2 to 1.
+[[gnu::always_inline]] inline Lanes half_mantissa_of(Lanes x) {
+  return _mm512_maskz_getmant_ps(kAll, x, _MM_MANT_NORM_p5_1, _MM_MANT_SIGN_zero);
+}
+/// Of each lane the number that the last bits of the row name, five or four.
 [[gnu::always_inline]] inline Lanes of_row(const float (&table)[32], __m512i row) {
   return _mm512_permutex2var_ps(load(table), row, load(table + 16));
+}
+[[gnu::always_inline]] inline Lanes of_row(const float (&table)[16], __m512i row) {
+  return _mm512_maskz_permutexvar_ps(kAll, row, load(table));
 }
 [[gnu::always_inline]] inline DoubleLanes of_row(const double (&table)[16], __m512i row) {
   return _mm512_permutex2var_pd(load(table), row, load(table + 8));
@@ -43,9 +48,11 @@ namespace {
 [[gnu::always_inline]] inline DoubleLanes root_of(DoubleLanes x) {
   return _mm512_maskz_sqrt_pd(static_cast<__mmask8>(kAll), x);
 }
-/// The first digits behind the point of numbers from 1 to 2.
+/// The first digits of numbers from 1 to 2, behind the point, or from 1/2 to 1: for 32 rows, of
+/// double 16.
+template <int Rows = 32>
 [[gnu::always_inline]] inline __m512i row_of(Lanes m) {
-  return _mm512_maskz_srli_epi32(kAll, _mm512_castps_si512(m), 18);
+  return _mm512_maskz_srli_epi32(kAll, _mm512_castps_si512(m), Rows == 32 ? 18 : 19);
 }
 [[gnu::always_inline]] inline __m512i row_of(DoubleLanes m) {
   return _mm512_maskz_srli_epi64(static_cast<__mmask8>(kAll), _mm512_castpd_si512(m), 48);
@@ -128,27 +135,54 @@ template <class Rows, class V>
   const LogParts<Rows, V> parts(x);
   return log_result(x, parts.log_with(parts.residue()));
 }
+/// The same for log2 of float, where P takes along what the slope is more than 1.
+[[gnu::always_inline]] inline Lanes table_log2(Lanes x) {
+  using Rows = Log2Rows<float>;
+  static constexpr const auto& k = Rows::kRest;
+  static constexpr float kTerms[] = {Rows::kSlope - 1 + Rows::kSlopeRest, k[0], k[1], k[2], k[3]};
+  const Lanes m = mantissa_of(x);
+  const __m512i row = row_of<16>(m);
+  const Lanes r = fma(m, of_row(Rows::kFactors, row), lanes(-1.0f));
+  const Lanes twos = exponent_of(x) + of_row(Rows::kLogs, row);
+  return log_result(x, twos + fma(r, horner<0, 1>(kTerms, r), r));
+}
 /// (e + T) log10(2) + (r slope + r^2 P(r)) by the rows of log2, whose e + T is exact.
-template <class V>
-[[gnu::always_inline]] inline V table_log10(V x) {
-  using T = NumberOf<V>;
-  using Rows = Log10Rows<T>;
-  const LogParts<Log2Rows<T>, V> parts(x);
-  const V r = parts.residue(), square = r * r, twos = parts.e + parts.log;
-  V low = fma(log_rest<Rows>(r, square), square, twos * lanes(Rows::kOfTwoRest));
-  if constexpr (sizeof(T) == 8) low = fma(r, lanes(Rows::kSlopeRest), low);
-  low = fma(r, lanes(Rows::kSlope), low);
+[[gnu::always_inline]] inline DoubleLanes table_log10(DoubleLanes x) {
+  using Rows = Log10Rows<double>;
+  const LogParts<Log2Rows<double>, DoubleLanes> parts(x);
+  const DoubleLanes r = parts.residue(), square = r * r, twos = parts.e + parts.log;
+  DoubleLanes low = fma(log_rest<Rows>(r, square), square, twos * lanes(Rows::kOfTwoRest));
+  low = fma(r, lanes(Rows::kSlope), fma(r, lanes(Rows::kSlopeRest), low));
   return log_result(x, fma(twos, lanes(Rows::kOfTwo), low));
 }
-/// Of float below 0.77 ulp, log2 0.87 and log10 0.95, tried on all arguments; of double below 0.8
-/// and 1, tried on millions.
+/// The same by h = r / 2, whose slope is 1 less a little that takes P along.
+[[gnu::always_inline]] inline Lanes table_log10(Lanes x) {
+  using Rows = Log10Rows<float>;
+  static constexpr const auto& kRest = Rows::kRest;
+  static constexpr float kTerms[] = {2 * Rows::kSlope - 1 + 2 * Rows::kSlopeRest, 4 * kRest[0],
+                                     8 * kRest[1], 16 * kRest[2], 32 * kRest[3]};
+  const Lanes m = half_mantissa_of(x);
+  const __m512i row = row_of<16>(m);
+  const Lanes h = fma(m, of_row(Log2Rows<float>::kFactors, row), lanes(-0.5f));
+  const Lanes twos = exponent_of(x) + of_row(Log2Rows<float>::kLogs, row);
+  const Lanes low = fma(h, horner<0, 1>(kTerms, h), twos * lanes(Rows::kOfTwoRest));
+  return log_result(x, fma(twos, lanes(Rows::kOfTwo), h + low));
+}
+/// Of float below 0.77 ulp, tried on all arguments, log2 0.96 and log10 0.90, tried on all from 1/2
+/// to 2 and every 61st beyond; of double below 0.8 and 1, tried on millions.
 template <std::floating_point T>
 struct LaneForm<fn::Log, T> {
   [[gnu::always_inline]] static LanesOf<T> apply(LanesOf<T> x) { return table_log<LogRows<T>>(x); }
 };
 template <std::floating_point T>
 struct LaneForm<fn::Log2, T> {
-  [[gnu::always_inline]] static LanesOf<T> apply(LanesOf<T> x) { return table_log<Log2Rows<T>>(x); }
+  [[gnu::always_inline]] static LanesOf<T> apply(LanesOf<T> x) {
+    if constexpr (sizeof(T) == 4) {
+      return table_log2(x);
+    } else {
+      return table_log<Log2Rows<T>>(x);
+    }
+  }
 };
 template <std::floating_point T>
 struct LaneForm<fn::Log10, T> {

@@ -16,8 +16,8 @@ struct QuarterTurn {
   V r, excess, shifted;
 };
 /// h is counted in units of 2^kUnit, so that one that is too large is 2 or more, which is its
-/// doubt. What is subtracted from a is exact, also where r is nearly nothing: of float h B is, and
-/// of double it is rounded before.
+/// doubt. h B is exact of float; of double it is rounded before it is subtracted, so that r is
+/// exact where it is nearly nothing.
 template <class Angle, int kUnit, class V>
 [[gnu::always_inline]] inline QuarterTurn<V> quarter_turn(V x, V& doubt) {
   using T = NumberOf<V>;
@@ -25,25 +25,30 @@ template <class Angle, int kUnit, class V>
   const V part_b = lanes(Angle::kB * kScale);
   const V shifted = fma(x, lanes(Angle::kTwoOver / kScale), lanes(kWhole));
   const V h = shifted - lanes(kWhole), a = minus_product(h, lanes(Angle::kA * kScale), x);
-  const V r = sizeof(T) == 4 ? minus_product(h, part_b, a) : a - h * part_b;
+  const V part = h * part_b, r = a - part;
+  const V excess = sizeof(T) == 4 ? part - (a - r) : fma(h, part_b, r - a);
   doubt = either(doubt, h);
-  return {r, fma(h, lanes(Angle::kC * kScale), fma(h, part_b, r - a)), shifted};
+  return {r, fma(h, lanes(Angle::kC * kScale), excess), shifted};
 }
 
-/// r + r P(r^2 - 3/8), in odd quarters -1 by that. P is small where r is, and what rounds its
-/// argument is small where P is not. Below 1 ulp, tried on all arguments.
+/// t = r + r P(r^2 - 3/8), in odd quarters -1 by that. P is small where r is, and what rounds its
+/// argument is small where P is not. The excess counts by the slope 1 + t^2, nearly 1 + 3.7 P.
+/// Below 1 ulp, tried on all arguments.
 template <>
 struct LaneForm<fn::Tan, float> {
-  static constexpr int kApart = 10;
+  static constexpr int kApart = 6;
+  /// t = r - less; first `less` is the excess.
   struct Stage {
     Lanes r, less, shifted;
   };
   [[gnu::always_inline]] static void first(Lanes x, Stage& stage, Lanes& doubt) {
-    const QuarterTurn<Lanes> turn = quarter_turn<RightAngle, 12>(x, doubt);
-    const Lanes r = turn.r, w = fma(r, r, lanes(-0.375f));
-    const Lanes slope = fma(w, lanes(1.6f), lanes(1.6f));
-    const Lanes p = polynomial(accurate::Fused<float>::kTangent, w);
-    stage = {r, minus_product(r, p, turn.excess * slope), turn.shifted};
+    const auto [r, excess, shifted] = quarter_turn<RightAngle, 12>(x, doubt);
+    stage = {r, excess, shifted};
+  }
+  [[gnu::always_inline]] static void middle(Stage& stage) {
+    const Lanes r = stage.r, excess = stage.less;
+    const Lanes p = polynomial(accurate::Fused<float>::kTangent, fma(r, r, lanes(-0.375f)));
+    stage.less = minus_product(r, p, fma(excess * lanes(3.7f), p, excess));
   }
   [[gnu::always_inline]] static Lanes last(const Stage& stage, Lanes) {
     const Lanes t = stage.r - stage.less, inverse = near_inverse(t);

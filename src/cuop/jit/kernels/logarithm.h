@@ -40,7 +40,7 @@ struct Log1p : UnaryMath<kFloatComplex> {
 struct Log2 : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "log2";
   static constexpr const char* doc = "Logarithm to base 2.";
-  static constexpr Ulps ulps{0.98, 1.1};
+  static constexpr Ulps ulps{1.0, 1.1};
   template <class T>
   CUOP_FN static T apply(T x) {
     if constexpr (is_complex_type<T>) {

@@ -23,7 +23,7 @@ CUOP_FN SingleLogArgument single_log_argument(float x) {
 CUOP_FN float fused_log(float x) {
   using C = Coefficients<float>;
   const auto [k, f] = single_log_argument(x);
-  const float y = math::fma(f, f * polynomial(Fused<float>::kLog, f), f);
+  const float y = math::fma(f * f, polynomial(Fused<float>::kLog, f), f);
   return math::fma(k, C::kLn2High, math::fma(k, C::kLn2Low, y));
 }
 CUOP_FN float fused_log2(float x) {
@@ -36,9 +36,9 @@ CUOP_FN float fused_log10(float x) {
   using C = Fused<float>;
   using L = Coefficients<float>;
   const auto [k, f] = single_log_argument(x);
-  const float tail = f * math::fma(f, polynomial(C::kLog10, f), C::kInvLn10Low);
-  const float y = math::fma(f, C::kInvLn10High, math::fma(k, L::kLog10Of2Low, tail));
-  return math::fma(k, L::kLog10Of2High, y);
+  const float low = math::fma(k, L::kLog10Of2Low, f * C::kInvLn10Low);
+  const float tail = math::fma(f * f, polynomial(C::kLog10, f), low);
+  return math::fma(k, L::kLog10Of2High, math::fma(f, C::kInvLn10High, tail));
 }
 
 /// log(1 + f) / log(base): f's own share has the factor in two parts.
@@ -46,16 +46,17 @@ CUOP_FN double fused_log2(double x) {
   using C = Fused<double>;
   const LogArgument<double> a = split(x);
   const double f = a.m - 1, tail = log_tail(f) - 0.5 * f * f;
-  return a.k + math::fma(f, C::kInvLn2High, math::fma(f, C::kInvLn2Low, tail * C::kInvLn2High));
+  const double low = math::fma(tail, C::kInvLn2High, f * C::kInvLn2Low);
+  return a.k + math::fma(f, C::kInvLn2High, low);
 }
 CUOP_FN double fused_log10(double x) {
   using C = Fused<double>;
   using L = Coefficients<double>;
   const LogArgument<double> a = split(x);
   const double f = a.m - 1, tail = log_tail(f) - 0.5 * f * f;
-  const double low = math::fma(f, C::kInvLn10Low, tail * C::kInvLn10High);
-  const double y = math::fma(f, C::kInvLn10High, math::fma(a.k, L::kLog10Of2Low, low));
-  return math::fma(a.k, L::kLog10Of2High, y);
+  const double lack = math::fma(f, C::kInvLn10Low, a.k * L::kLog10Of2Low);
+  const double low = math::fma(tail, C::kInvLn10High, lack);
+  return math::fma(a.k, L::kLog10Of2High, math::fma(f, C::kInvLn10High, low));
 }
 
 }  // namespace cuop::jit::accurate
