@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Coroutine, Generator
 from typing import Any, ParamSpec, TypeVar
 
-from cuop._arguments import check_callable
+from cuop._arguments import check_callable, refused
 from cuop._core import FusedGroup, _fusion_text, _FusionReports, fused
 
 __all__ = ["Explanation", "explain", "fuse"]
@@ -18,10 +19,27 @@ R = TypeVar("R")
 def fuse(function: Callable[P, R]) -> Callable[P, R]:
     """Runs the function inside `cuop.fused()`, so that its elementwise work becomes few passes.
 
-    The arguments must not be changed by other libraries while it runs. Raises DTypeError for
-    something that cannot be called.
+    The arguments must not be changed by other libraries while it runs. Of a generator or coroutine
+    each step, up to its next `yield` or wait, is fused by itself. Raises DTypeError for something
+    that cannot be called, and for an async generator.
     """
     check_callable(function, "fuse", "function")
+    if inspect.isasyncgenfunction(function):
+        raise refused(function, "fuse", "function", "a function that is no async generator")
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def fused_waits(*args: P.args, **kwargs: P.kwargs) -> Any:
+            return await _Steps(function(*args, **kwargs))
+
+        return fused_waits  # type: ignore[return-value]
+    if inspect.isgeneratorfunction(function):
+
+        @functools.wraps(function)
+        def fused_steps(*args: P.args, **kwargs: P.kwargs) -> Generator[Any, Any, Any]:
+            return (yield from _Steps(function(*args, **kwargs)))
+
+        return fused_steps  # type: ignore[return-value]
 
     @functools.wraps(function)
     def run_fused(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -29,6 +47,24 @@ def fuse(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
 
     return run_fused
+
+
+class _Steps(Generator[Any, Any, Any]):
+    """A generator or coroutine, each of whose steps is fused; what its caller does between is not."""
+
+    def __init__(self, steps: Generator[Any, Any, Any] | Coroutine[Any, Any, Any]) -> None:
+        self._steps = steps
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return self
+
+    def send(self, value: Any) -> Any:
+        with fused():
+            return self._steps.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        with fused():
+            return self._steps.throw(*error)
 
 
 class Explanation:

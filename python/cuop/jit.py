@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -147,10 +148,12 @@ def _checked(config: Any, who: str) -> dict[str, Any]:
 
 
 def _macro(value: Any, who: str, name: str) -> str:
-    if isinstance(value, bool):
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (bool, numbers.Integral)):
         return str(int(value))
-    if isinstance(value, (int, str)) or (isinstance(value, float) and math.isfinite(value)):
-        return str(value)
+    if isinstance(value, numbers.Real) and math.isfinite(value):
+        return str(float(value))
     raise refused(value, who, f"the macro {name}", "a finite number or a string")
 
 

@@ -272,6 +272,9 @@ class MemoryPool:
         self._device = str(_core.Device(_device(device)))
         self._blocks = {}  # by address; the owner goes back to where it came from
 
+    def __reduce__(self):
+        raise TypeError(f"{type(self).__name__}: a pool cannot be copied, it owns its blocks")
+
     def allocate(self, size):
         """Address of a new block of `size` bytes (or '2MB')."""
         size = _bytes(size, "MemoryPool.allocate")

@@ -279,12 +279,13 @@ class CUDAStorage:
     """Memory of a GPU for `shape` elements of `dtype`, taken when it is first used."""
 
     def __init__(self, shape, dtype, device_id=0):
+        self.dtype = cuop.dtype(dtype)
         try:
-            self.shape = cuop.broadcast_to(cuop.zeros(1, dtype="bool", device="cpu"), shape).shape
+            self.shape = cuop.broadcast_to(cuop.empty(1, self.dtype, device="cpu"), shape).shape
         except cuop.Error as error:
             words = str(error).replace("broadcast_to", "CUDAStorage", 1)
             raise type(error)(words) from error
-        self.dtype = cuop.dtype(dtype)
+        _name(device_id)  # DeviceError for what names no GPU
         self.device_id = device_id
         self._tensor = None
 

@@ -19,8 +19,7 @@ class Manager {
  public:
   Manager() = default;
   ~Manager() {
-    // The thread that entered may be in its block still: nothing of its may be touched.
-    if (scope_ && !is_own_thread()) static_cast<void>(scope_.release());
+    if (scope_ && !is_own_thread()) leave_to_thread();
   }
   Manager(const Manager&) = delete;
   Manager& operator=(const Manager&) = delete;
@@ -32,7 +31,10 @@ class Manager {
   }
   /// Null when the block was left before.
   std::unique_ptr<Scope> leave() {
-    check_thread("__exit__");
+    if (scope_ && !is_own_thread()) {
+      leave_to_thread();
+      throw ExecutionError("__exit__: another thread has entered this block, and should leave it");
+    }
     return std::move(scope_);
   }
   const Scope& scope(const char* who) const {
@@ -42,6 +44,14 @@ class Manager {
   }
 
  private:
+  /// The thread that entered may be in its block still: nothing of its own may be touched.
+  void leave_to_thread() noexcept {
+    Scope* const scope = scope_.release();
+    if constexpr (requires { scope->abandon(); }) {
+      scope->abandon();
+      delete scope;
+    }
+  }
   bool is_own_thread() const { return thread_ == std::this_thread::get_id(); }
   void check_thread(const char* who) const {
     if (scope_ && !is_own_thread()) {

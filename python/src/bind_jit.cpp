@@ -76,7 +76,13 @@ template <class T, class Default>
 void def_init_by_name(Class<T>& c, Default make_default) {
   c.def(
       "__init__",
-      [make_default](nb::handle self, const nb::kwargs& fields) {
+      [make_default](nb::handle self, const nb::args& unnamed, const nb::kwargs& fields) {
+        if (unnamed.size() > 0) {
+          const std::string text =
+              cat(class_name(self), ": fields are given by name, as enable_jit", "=True; given ",
+                  unnamed.size(), " without a name");
+          throw nb::type_error(text.c_str());
+        }
         if (!nb::isinstance<T>(self) || nb::inst_ready(self)) {
           throw DTypeError(
               cat("__init__: needed is a new object of the class, given ", class_name(self)));

@@ -103,12 +103,13 @@ void bind_memory(Module& m) {
   m.def(
       "memory_statistics",
       [](Arg<Device> device) {
-        return record_of_statistics(memory::whole_resource(device).statistics());
+        return record_of_statistics(backend::counted_resource(device).statistics());
       },
       "device"_a, "Figures of the device's memory; sizes in bytes.");
   m.def(
-      "reset_peak_memory", [](Arg<Device> device) { memory::whole_resource(device).reset_peak(); },
-      "device"_a, "Makes the present use the peak.");
+      "reset_peak_memory",
+      [](Arg<Device> device) { backend::counted_resource(device).reset_peak(); }, "device"_a,
+      "Makes the present use the peak.");
   m.def(
       "set_memory_limit",
       [](Arg<Device> device, std::optional<int64_t> bytes) {

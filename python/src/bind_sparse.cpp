@@ -8,6 +8,13 @@ namespace cuop::python {
 namespace {
 
 /// A matrix of scipy.sparse in the same layout, with copies of the tensors.
+/// For copy and pickle: what makes it of its parts.
+nb::tuple parts_of_sparse(const SparseMatrix& x) {
+  const char* const make = x.layout() == SparseLayout::kCsr ? "sparse_csr" : "sparse_coo";
+  return nb::make_tuple(nb::module_::import_("cuop").attr(make),
+                        nb::make_tuple(x.rows(), x.columns(), x.values(), to_tuple(x.shape())));
+}
+
 nb::object to_scipy(const SparseMatrix& x) {
   const SparseMatrix here = to_device(x, kCpu);
   const auto array = [](const Tensor& tensor) { return nb::cast(tensor).attr("to_numpy")(); };
@@ -69,10 +76,12 @@ void bind_matrix(Module& m) {
           },
           "other"_a.none(), nb::sig("def __matmul__(self, other: ArrayLike, /) -> Tensor"),
           "self @ other for a tensor (K, N) or (K,); see sparse_matmul.")
-      .def("__repr__", [](const SparseMatrix& x) {
-        return cat("SparseMatrix(shape=", x.shape(), ", nnz=", x.nonzeros(), ", layout='",
-                   name(x.layout()), "', dtype=", x.dtype(), ", device=", x.device(), ')');
-      });
+      .def("__repr__",
+           [](const SparseMatrix& x) {
+             return cat("SparseMatrix(shape=", x.shape(), ", nnz=", x.nonzeros(), ", layout='",
+                        name(x.layout()), "', dtype=", x.dtype(), ", device=", x.device(), ')');
+           })
+      .def("__reduce__", &parts_of_sparse, nb::sig("def __reduce__(self) -> tuple[Any, ...]"));
 }
 
 void define_from_parts(Module& m, const char* name, SparseLayout layout,

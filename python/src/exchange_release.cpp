@@ -13,6 +13,7 @@
 #include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
+#include "cuop/core/fork_mutex.h"
 #include "cuop/ops/create/create.h"
 
 namespace cuop::python {
@@ -35,7 +36,7 @@ struct Return {
 
 /// Never destroyed: tensors may outlive static destructors.
 struct Loans {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::unordered_multimap<const void*, std::shared_ptr<Loan>> by_address;
   std::vector<Return> returns;
   std::atomic<size_t> return_count = 0;

@@ -1,5 +1,9 @@
 """Fused scopes: the same values as without, and an account of what was fused."""
 
+import asyncio
+import inspect
+import threading
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -148,3 +152,90 @@ def test_errors_come_where_they_are_made_and_the_scope_goes_on():
             kept = x * 7
             raise RuntimeError("inside")
     assert kept.to_numpy().tolist() == [7.0] * 3
+
+
+def test_each_step_of_a_generator_is_fused_and_its_callers_work_is_not():
+    reports = []
+
+    @cuop.fuse
+    def steps(x):
+        y = x + 1
+        got = yield y * 2
+        try:
+            yield y + got
+        except KeyError:
+            yield y * 3
+        return 7
+
+    def drive():
+        taken = steps(cuop.ones(3))
+        values = [next(taken)]
+        reports.append(cuop.explain(lambda: values[0] + 1).groups)  # it is read, not joined
+        values.append(taken.send(cuop.full(3, 5.0)))
+        values.append(taken.throw(KeyError("given")))
+        with pytest.raises(StopIteration) as end:
+            next(taken)
+        assert end.value.value == 7
+        return [value.tolist()[0] for value in values]
+
+    assert drive() == [4.0, 7.0, 6.0]
+    assert [group.ops for group in reports[0]] == [["add"]]
+    assert inspect.isgeneratorfunction(steps)
+
+
+def test_the_steps_of_a_coroutine_are_fused_each_by_itself():
+    pending = []
+
+    @cuop.fuse
+    async def wait(k):
+        x = cuop.full(4, k)
+        y = x + 1
+        pending.append(k)
+        await asyncio.sleep(0)
+        return (y * 2).tolist()[0]
+
+    async def gather():
+        return await asyncio.gather(*[wait(k) for k in range(3)])
+
+    assert asyncio.run(gather()) == [2.0, 4.0, 6.0]
+    assert pending == [0, 1, 2]
+    with pytest.raises(cuop.DTypeError, match="no async generator, given function"):
+
+        @cuop.fuse
+        async def endless():
+            yield 1
+
+
+def test_a_block_that_another_thread_leaves_fuses_no_more():
+    def block():
+        with cuop.fused():
+            yield cuop.ones(3) + 1
+            yield None
+
+    suspended = block()
+    value = next(suspended)
+    errors = []
+
+    def leave():
+        try:
+            list(suspended)
+        except cuop.ExecutionError as error:
+            errors.append(str(error))
+
+    thread = threading.Thread(target=leave)
+    thread.start()
+    thread.join()
+    assert "another thread has entered this block" in errors[0]
+    assert value.tolist() == [2.0] * 3
+    assert len(cuop.explain(lambda: cuop.ones(3) + 1).groups) == 1  # ends with its own block
+
+
+def test_another_threads_writes_come_after_what_was_recorded():
+    x = cuop.zeros(64)
+    with cuop.fused():
+        y = x + 1
+        thread = threading.Thread(target=x.fill, args=(5,))
+        thread.start()
+        thread.join()
+        z = x + 1
+    assert (y.tolist()[0], z.tolist()[0]) == (1.0, 6.0)

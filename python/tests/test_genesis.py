@@ -221,6 +221,10 @@ def test_cuda_storage_is_lazy():
     assert (storage.shape, storage.nbytes, storage.is_allocated) == ((2, 3), 24, False)
     with pytest.raises(cuop.ShapeError, match="CUDAStorage: shape: sizes must not be negative"):
         genesis.cuda.CUDAStorage((-2, 3), "float32")
+    with pytest.raises(cuop.ShapeError, match=r"CUDAStorage: .*64 bits"):
+        genesis.cuda.CUDAStorage((2**31, 2**31), "float32")
+    with pytest.raises(cuop.DeviceError, match="'x' is not a GPU"):
+        genesis.cuda.CUDAStorage((2, 3), "float32", device_id="x")
 
 
 def test_the_cpu_is_no_gpu():

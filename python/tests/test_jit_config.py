@@ -33,6 +33,11 @@ def test_default_configurations():
         config.tilesize = 3
     with pytest.raises(AttributeError):
         cuop.JITConfig(tilesize=3)
+    for kind in (cuop.JITConfig, cuop.GlobalJITConfig):
+        with pytest.raises(
+            TypeError, match=f"^{kind.__name__}: fields are given by name, .*given 2"
+        ):
+            kind(True, 3)
 
 
 @pytest.mark.cpu

@@ -1,8 +1,10 @@
 """The memory functions of cuop on the CPU's pool."""
 
+import copy
 import gc
 import json
 import os
+import pickle
 import sys
 import threading
 
@@ -347,8 +349,15 @@ assert cuop.memory_allocated("cpu") == 0 and cuop.max_memory_allocated("cpu") ==
 for _ in range(20):
     cuop.zeros(500_000, dtype="uint8", device="cpu")
 assert cuop.max_memory_allocated("cpu") == 1_500_000
+x = cuop.zeros(1_000_000, dtype="uint8", device="cpu")
 cuop.enable_memory_debugging(False, device="cpu")
-assert cuop.memory_allocated("cpu") == 0
+assert figures()[:2] == (1_000_000, 1_500_000)
+y = cuop.zeros(700_000, dtype="uint8", device="cpu")
+assert figures()[:2] == (1_700_000, 1_700_000)
+del x, y
+assert figures() == (0, 1_700_000, 0)
+cuop.reset_peak_memory_stats("cpu")
+assert figures() == (0, 0, 0)
 """
 
 
@@ -358,7 +367,9 @@ def test_debugging_changes_no_figures():
 
 
 def test_the_environment_chooses_the_hosts_allocator():
-    code = "import cuop; x = cuop.zeros(9); print(cuop.memory_stats('cpu')['map_count'])"
+    code = (
+        "import cuop; x = cuop.zeros(9, device='cpu'); print(cuop.memory_stats('cpu')['map_count'])"
+    )
     assert run_with({"CUOP_HOST_ALLOCATOR": "system"}, code).stdout == "0\n"
     assert int(run_with({"CUOP_HOST_ALLOCATOR": "pool"}, code).stdout) > 0
     wrong = run_with({"CUOP_HOST_ALLOCATOR": "best"}, code)
@@ -394,3 +405,12 @@ def test_numpy_views_keep_their_memory(pool):
     gc.collect()
     other = cuop.full(MIB, 9, dtype="uint8", device=pool)
     assert (view == 7).all() and other.sum().item() == 9 * MIB
+
+
+def test_a_pool_owns_its_blocks_and_cannot_be_copied():
+    blocks = cuop.MemoryPool("cpu")
+    address = blocks.allocate(100)
+    for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="MemoryPool: a pool cannot be copied"):
+            copied(blocks)
+    blocks.deallocate(address)

@@ -1,8 +1,10 @@
 """Nonsense in every argument of every public function: each error is worded, and by us."""
 
+import copy
 import enum
 import inspect
 import io
+import pickle
 from contextlib import redirect_stdout
 
 import pytest
@@ -113,3 +115,17 @@ def test_a_call_that_does_not_fit_names_the_function_and_the_argument(function):
         function(no_such=1)
     assert "incompatible" not in str(caught.value)
     assert "(" in str(caught.value) or ":" in str(caught.value)
+
+
+def test_functions_and_methods_are_pickled_by_name():
+    functions = [
+        value
+        for module in (cuop, cuop.dist, cuop.fft)
+        for name, value in vars(module).items()
+        if callable(value) and not name.startswith("_")
+    ]
+    assert len(functions) > 300
+    for function in functions:
+        assert pickle.loads(pickle.dumps(function)) is function is copy.deepcopy(function)
+    assert pickle.loads(pickle.dumps(cuop.Tensor.exp)) is cuop.Tensor.exp
+    assert pickle.loads(pickle.dumps(cuop.full(3, 5.0).tolist))() == [5.0] * 3

@@ -1,5 +1,8 @@
 """Sparse matrices and their products beside SciPy's."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -127,3 +130,15 @@ def test_products_that_sparse_matrices_do_not_have_are_refused_in_words():
             cuop.tensor(matrix)
     with pytest.raises(cuop.DTypeError, match=r"as what its to_dense\(\) or toarray\(\) makes"):
         cuop.add(a, 1)
+
+
+@pytest.mark.parametrize("layout", ["csr", "coo"])
+@pytest.mark.parametrize(
+    "copied", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+)
+def test_copies_have_the_same_elements(copied, layout):
+    dense = random_matrix(7, 5, 0.3, "float64", 3)
+    x = cuop.to_sparse(dense, layout)
+    y = copied(x)
+    assert (y.layout, y.shape, y.dtype, y.device) == (x.layout, x.shape, x.dtype, x.device)
+    np.testing.assert_array_equal(y.to_dense().numpy(), dense)

@@ -114,6 +114,8 @@ def test_every_configuration_compiles_without_a_gpu(tmp_path):
         assert cuop.kernel_cache_info()["compilations"] == compilations  # from disk
         with pytest.raises(cuop.ExecutionError, match="none of the configurations"):
             kernel.compile("sm_90a", {"ONE": 3})
+        with pytest.raises(cuop.CompilationError, match=r"arch is 'compute_90'; NVRTC .* sm_90"):
+            kernel.compile("compute_90")
         with pytest.raises(cuop.CompilationError, match=r"scale.cu[(:]4"):
             scale(configs=[{"ONE": "nothing"}]).compile("sm_90a")
     finally:
@@ -149,3 +151,12 @@ def test_the_tuner_can_be_frozen_and_tells_its_choices(tmp_path):
 def test_the_environment_freezes_the_tuner():
     code = "import cuop; print(cuop.tuning_frozen(), cuop.tuning_info()['is_frozen'])"
     assert output_of(code, CUOP_TUNE_FROZEN="1").split() == ["True", "True"]
+
+
+def test_macros_are_numbers_of_any_kind():
+    configs = [{"ONE": np.int64(1)}, {"ONE": np.float32(0.5)}, {"ONE": True}]
+    kernel = scale(configs=configs)
+    assert kernel.configs == configs
+    assert [cuop.jit._macro(config["ONE"], "kernel", "ONE") for config in configs] == [
+        "1", "0.5", "1"
+    ]  # fmt: skip

@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <thread>
+#include <vector>
 
 #include "cuop/backend/execution.h"
 #include "cuop/core/cache_directory.h"
@@ -17,6 +19,7 @@
 #include "cuop/jit/warm.h"
 #include "tests/error_of.h"
 #include "tests/own_process.h"
+#include "tests/sanitized.h"
 #include "tests/temporary_folder.h"
 
 namespace cuop::jit {
@@ -333,6 +336,54 @@ TEST(Architecture, HasTheExactName) {
   if (!Nvrtc::instance().is_available()) GTEST_SKIP() << "needs NVRTC";
   EXPECT_EQ(architecture_of(10, 0), "sm_100a");
   EXPECT_THROW(architecture_of(3, 5), CompilationError);
+}
+
+TEST_F(CompileServiceTest, AChildCompilesThoughThreadsOfItsParentDid) {
+  if (test::kIsSanitized) GTEST_SKIP() << "sanitizers do not survive a fork amid other threads";
+  compile_kernel(request(30));
+  std::atomic<bool> is_over = false;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] {
+      while (!is_over) find_compiled(request(30));
+    });
+  }
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_TRUE(test::ends_in_fork([] {
+      if (!find_compiled(request(30)) || compile_statistics().running != 0) _exit(1);
+    })) << i;
+  }
+  is_over = true;
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_F(CompileServiceTest, AChildHasTurnsAndThreadsOfItsOwn) {
+  if (test::kIsSanitized) GTEST_SKIP() << "sanitizers do not survive a fork amid other threads";
+  CompileSettings settings = compile_settings();
+  settings.max_threads = 1;
+  set_compile_settings(settings);
+  const auto first = compile_in_background(request(31));
+  EXPECT_TRUE(test::ends_in_fork([] {
+    if (compile_statistics().running != 0) _exit(1);
+    compile_in_background(request(32));  // NVRTC may be in the state of the parent's thread
+  }));
+  first.get();
+  EXPECT_EQ(compile_statistics().running, 0);
+}
+
+TEST_F(CompileServiceTest, ArchitecturesWithoutBinariesAreRefused) {
+  check_architecture("fill", "sm_90a");
+  for (const char* arch : {"compute_90", "sm_1", "", "sm_90a;", "90"}) {
+    EXPECT_THAT([&] { check_architecture("fill", arch); },
+                ThrowsMessage<CompilationError>(
+                    AllOf(HasSubstr(cat("fill: arch is '", arch, "'")), HasSubstr("sm_90"))))
+        << arch;
+  }
+  CompileRequest virtual_one = request(33);
+  virtual_one.arch = "compute_90";
+  EXPECT_THAT([&] { compile_kernel(virtual_one); },
+              ThrowsMessage<CompilationError>(HasSubstr("no binary for compute_90")));
+  EXPECT_FALSE(find_compiled(virtual_one));
 }
 
 }  // namespace

@@ -358,5 +358,46 @@ TEST_F(Fusion, WritingThroughAnotherViewOfTheSameMemoryRunsTheReadersFirst) {
   EXPECT_EQ(buffer[199], 7.0f);
 }
 
+TEST_F(Fusion, AnotherThreadsWriteComesAfterWhatReadsBefore) {
+  const Tensor x = ones({100}), apart = ones({100});
+  Fused scope;
+  const Tensor result = x + 1;
+  std::thread([&] { fill(apart, 5.0); }).join();
+  EXPECT_TRUE(is_pending(result));
+  std::thread([&] { fill(x, 5.0); }).join();
+  const Tensor later = x + 1;
+  scope.close();
+  EXPECT_EQ(result.data<float>()[0], 2.0f);
+  EXPECT_EQ(later.data<float>()[0], 6.0f);
+}
+
+TEST_F(Fusion, ThreadsWriteWhatEachOtherReads) {
+  const Tensor x = zeros({64}), y = zeros({64});
+  const auto work = [](const Tensor& read, const Tensor& written) {
+    for (int i = 0; i < 500; ++i) {
+      Fused scope;
+      const Tensor value = read + 1;
+      fill(written, i);
+      const float first = value.data<float>()[0];
+      EXPECT_TRUE(first >= 1 && first <= 500) << first;
+    }
+  };
+  std::thread other([&] { work(y, x); });
+  work(x, y);
+  other.join();
+}
+
+TEST_F(Fusion, AScopeThatAnotherThreadEndsRecordsNoMore) {
+  const Tensor x = ones({8});
+  Fused scope;
+  const Tensor pending = x + 1;
+  std::thread([&] { scope.abandon(); }).join();
+  const Tensor later = x + 2;
+  EXPECT_FALSE(is_pending(later));
+  EXPECT_EQ(pending.data<float>()[0], 2.0f);
+  scope.close();
+  EXPECT_FALSE(is_pending(x + 3));
+}
+
 }  // namespace
 }  // namespace cuop

@@ -178,5 +178,31 @@ TEST_F(Guard, HoldsBackNoMoreThanItMay) {
   EXPECT_EQ(host_.statistics().allocated_bytes, 0);
 }
 
+TEST(GuardOverPool, KeepsTheFiguresOfTensorsWhenItIsOffAgain) {
+  HostBytes bytes;
+  HostResource host;
+  GuardResource guard(host, bytes);
+  void* const first = guard.allocate(1000, {});
+  guard.set_holding(false);
+  EXPECT_EQ(guard.statistics().peak_allocated_bytes, 1000);
+  void* const second = host.allocate(300, {});  // unguarded, as all are from now on
+  EXPECT_EQ(guard.statistics().peak_allocated_bytes, 1300);
+  guard.deallocate(first, 1000, {});
+  EXPECT_EQ(guard.statistics().allocated_bytes, 300);
+  EXPECT_EQ(guard.statistics().peak_allocated_bytes, 1300);
+  guard.reset_peak();
+  EXPECT_EQ(guard.statistics().peak_allocated_bytes, 300);
+  void* const third = host.allocate(500, {});
+  host.deallocate(third, 500, {});
+  EXPECT_EQ(guard.statistics().peak_allocated_bytes, 800);
+  guard.set_holding(true);
+  EXPECT_EQ(guard.statistics().peak_allocated_bytes, 800);
+  void* const fourth = guard.allocate(600, {});
+  EXPECT_EQ(guard.statistics().peak_allocated_bytes, 900);
+  guard.deallocate(fourth, 600, {});
+  host.deallocate(second, 300, {});
+  EXPECT_EQ(guard.statistics().peak_allocated_bytes, 900);
+}
+
 }  // namespace
 }  // namespace cuop::memory

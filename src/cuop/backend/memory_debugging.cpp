@@ -78,6 +78,11 @@ bool is_memory_debugging() {
   });
 }
 
+memory::MemoryResource& counted_resource(Device device) {
+  memory::GuardResource* guard = guard_of(device);
+  return guard != nullptr ? *guard : memory::whole_resource(device);
+}
+
 std::vector<std::string> check_memory(Device device) {
   memory::GuardResource* guard = guard_of(device);
   return guard == nullptr ? std::vector<std::string>() : guard->check();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cuop/backend/event.h"
+#include "cuop/core/fork_mutex.h"
 #include "cuop/core/trace.h"
 
 namespace cuop::backend {
@@ -35,7 +36,7 @@ class StreamMarks {
   int64_t time_of(const Event& event, Stream stream, int64_t reached_ns);
 
   std::function<std::unique_ptr<Event>()> create_;
-  mutable std::mutex mutex_;
+  mutable ForkMutex mutex_;
   std::vector<std::unique_ptr<Event>> idle_;
   Anchor anchor_;
 };

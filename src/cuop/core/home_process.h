@@ -1,7 +1,7 @@
 // Which process something belongs to, of those that fork.
 #pragma once
 
-#include <unistd.h>
+#include "cuop/core/fork_steps.h"
 
 namespace cuop {
 
@@ -9,10 +9,10 @@ namespace cuop {
 /// other.
 class HomeProcess {
  public:
-  bool is_here() const { return process_ == getpid(); }
+  bool is_here() const noexcept { return forks_before_ == forks_before_this_process(); }
 
  private:
-  pid_t process_ = getpid();
+  int forks_before_ = forks_before_this_process();
 };
 
 }  // namespace cuop

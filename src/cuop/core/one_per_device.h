@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "cuop/core/device.h"
+#include "cuop/core/fork_mutex.h"
 
 namespace cuop {
 
@@ -24,7 +25,7 @@ class OnePerDevice {
   }
 
  private:
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::array<std::atomic<T*>, kMaxDevices> places_{};
 };
 

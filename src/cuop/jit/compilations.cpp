@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <thread>
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
@@ -22,7 +23,10 @@ Compilations& Compilations::instance() {
   return *compilations;
 }
 
-Compilations::Compilations() { register_end(); }
+Compilations::Compilations() {
+  enlist();
+  register_end();
+}
 
 bool Compilations::should_stop() {
   if (!has_compiled_) register_end();
@@ -30,22 +34,23 @@ bool Compilations::should_stop() {
 }
 
 void Compilations::begin(const std::string& kernel) {
-  const std::lock_guard lock(mutex_);
-  if (are_ending_) throw_at_process_end(kernel);
-  ++running_;
+  ++running_;  // before it looks: the end looks for it after it has said so
+  if (!are_ending_) return;
+  --running_;
+  throw_at_process_end(kernel);
 }
 
 void Compilations::finish() {
-  const std::lock_guard lock(mutex_);
   if (!has_compiled_.exchange(true)) register_end();
-  if (--running_ == 0) none_runs_.notify_all();
+  --running_;
 }
 
 void Compilations::end() noexcept {
-  if (!process_.is_here()) return;  // a fork, without the threads that compile
-  std::unique_lock lock(mutex_);
   are_ending_ = true;
-  none_runs_.wait_for(lock, kPatience, [this] { return running_ == 0; });
+  const auto patience = std::chrono::steady_clock::now() + kPatience;
+  while (running_ > 0 && std::chrono::steady_clock::now() < patience) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
 
 void throw_at_process_end(const std::string& kernel) {

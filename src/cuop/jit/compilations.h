@@ -3,11 +3,9 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 #include <string>
 
-#include "cuop/core/home_process.h"
+#include "cuop/core/fork_mutex.h"
 #include "cuop/core/noncopyable.h"
 
 namespace cuop::jit {
@@ -15,13 +13,13 @@ namespace cuop::jit {
 /// Of this process. What is registered for its end last is called first, and NVRTC makes some of
 /// its objects while it compiles for the first time: so the end is registered when NVRTC was
 /// opened, and again until it has compiled.
-class Compilations {
+class Compilations final : ForkListed {
  public:
   /// The first call is made when NVRTC has been opened.
   static Compilations& instance();
 
   /// While it lives one more is running. CompilationError when the process ends.
-  class Running : NonCopyable {
+  class Running : cuop::NonCopyable {
    public:
     explicit Running(const std::string& kernel) { instance().begin(kernel); }
     ~Running() { instance().finish(); }
@@ -37,11 +35,11 @@ class Compilations {
   void begin(const std::string& kernel);
   void finish();
 
-  const HomeProcess process_;
-  std::mutex mutex_;
-  std::condition_variable none_runs_;
+  /// A forked child has not the threads that compile.
+  void renew() noexcept override { running_ = 0; }
+
   std::atomic<bool> are_ending_ = false, has_compiled_ = false;
-  int running_ = 0;
+  std::atomic<int> running_ = 0;
 };
 
 /// CompilationError for a kernel that is not compiled any more.

@@ -1,8 +1,8 @@
 #include "cuop/jit/compile_service.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <deque>
 #include <filesystem>
 #include <map>
@@ -16,6 +16,7 @@
 #include "cuop/core/cache_directory.h"
 #include "cuop/core/deadline.h"
 #include "cuop/core/error.h"
+#include "cuop/core/fork_mutex.h"
 #include "cuop/core/interrupt.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/compile_attempt.h"
@@ -38,8 +39,9 @@ std::string listing(const CompileRequest& request) {
 
 /// Everything that the process's compilations share. Never destroyed: threads may still compile
 /// while the process ends.
-class Service {
+class Service final : ForkListed {
  public:
+  Service() { enlist(); }
   static Service& instance() {
     static auto* service = new Service;
     return *service;
@@ -56,7 +58,6 @@ class Service {
     if (cache_) damaged_before_ += cache_->statistics().damaged;
     cache_ = nullptr;
     own_caches_.clear();
-    is_free_.notify_all();
   }
 
   std::shared_ptr<DiskCache> cache() {
@@ -143,11 +144,9 @@ class Service {
     std::shared_future<CompiledKernel> result = task.get_future().share();
     const std::lock_guard lock(mutex_);
     waiting_.push_back(std::move(task));
-    if (idle_ > 0) {
-      has_work_.notify_one();
-    } else if (threads_ < settings_.max_threads) {
-      start_thread();
-    }
+    if (std::ssize(waiting_) > idle_ && threads_ < settings_.max_threads) start_thread();
+    ++given_;
+    given_.notify_one();
     return result;
   }
 
@@ -184,21 +183,30 @@ class Service {
   /// Waits until fewer threads compile than may.
   void take_turn(const CompileRequest& request, const CompileSettings& now,
                  Clock::time_point deadline) {
-    std::unique_lock lock(mutex_);
-    const auto is_free = [this] { return running_ < settings_.max_threads; };
-    if (!wait_interruptibly(is_free_, lock, deadline, is_free)) {
-      throw CompilationError(cat("jit: ", request.name, " did not get its turn to be compiled ",
-                                 "within ", now.timeout, " s (compilation_timeout); ", running_,
-                                 " threads compile, max_compilation_threads is ",
-                                 settings_.max_threads));
+    constexpr std::chrono::milliseconds kLook{1};  // kernels take many of them
+    while (!try_to_take_turn()) {
+      if (Clock::now() >= deadline) {
+        const std::lock_guard lock(mutex_);
+        throw CompilationError(cat("jit: ", request.name, " did not get its turn to be compiled ",
+                                   "within ", now.timeout, " s (compilation_timeout); ", running_,
+                                   " threads compile, max_compilation_threads is ",
+                                   settings_.max_threads));
+      }
+      std::this_thread::sleep_for(kLook);
+      check_interrupt();
     }
+  }
+
+  bool try_to_take_turn() {
+    const std::lock_guard lock(mutex_);
+    if (running_ >= settings_.max_threads) return false;
     ++running_;
+    return true;
   }
 
   void give_turn_back() {
     const std::lock_guard lock(mutex_);
     --running_;
-    is_free_.notify_one();
   }
 
   /// On a thread of its own, which is left at the deadline: there are phases in which a compiler
@@ -259,7 +267,12 @@ class Service {
     std::unique_lock lock(mutex_);
     while (true) {
       ++idle_;
-      has_work_.wait(lock, [this] { return !waiting_.empty(); });
+      while (waiting_.empty()) {
+        const uint32_t seen = given_;
+        lock.unlock();
+        given_.wait(seen);
+        lock.lock();
+      }
       --idle_;
       std::packaged_task<CompiledKernel()> task = std::move(waiting_.front());
       waiting_.pop_front();
@@ -269,8 +282,10 @@ class Service {
     }
   }
 
-  std::mutex mutex_;
-  std::condition_variable is_free_, has_work_;
+  /// A forked child has none of the threads.
+  void renew() noexcept override { running_ = threads_ = idle_ = 0; }
+
+  ForkMutex mutex_;  ///< of all below
   CompileSettings settings_;
   CompileStatistics statistics_;
   std::shared_ptr<DiskCache> cache_;
@@ -278,6 +293,7 @@ class Service {
   int64_t damaged_before_ = 0;
   int running_ = 0;
   std::deque<std::packaged_task<CompiledKernel()>> waiting_;
+  std::atomic<uint32_t> given_ = 0;  ///< how many there ever were
   int threads_ = 0, idle_ = 0;
 };
 
@@ -349,6 +365,19 @@ std::string architecture_of(int major, int minor) {
                                "; it knows ", join(known)));
   }
   return cat("sm_", number, number >= 90 ? "a" : "");
+}
+
+void check_architecture(const std::string& kernel, const std::string& arch) {
+  const Nvrtc& nvrtc = Nvrtc::instance();
+  if (!nvrtc.is_available()) return;  // which the compilation says
+  std::vector<std::string> known;
+  for (const int number : nvrtc.architectures()) known.push_back(cat("sm_", number));
+  const bool has_suffix = arch.ends_with('a') || arch.ends_with('f');
+  const std::string plain = arch.substr(0, arch.size() - (has_suffix ? 1 : 0));
+  if (std::find(known.begin(), known.end(), plain) != known.end()) return;
+  throw CompilationError(cat("jit: ", kernel, ": arch is '", arch, "'; NVRTC ", nvrtc.major(), '.',
+                             nvrtc.minor(), " knows ", join(known),
+                             ", and an 'a' behind those that have features of their own"));
 }
 
 }  // namespace cuop::jit

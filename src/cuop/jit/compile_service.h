@@ -58,5 +58,8 @@ std::shared_future<CompiledKernel> compile_in_background(CompileRequest request)
 /// The name of the architecture that binaries for a device of this compute capability are made for:
 /// 9, 0 is "sm_90a". CompilationError when the compiler does not know it.
 std::string architecture_of(int major, int minor);
+/// CompilationError, which names the kernel, for an architecture that has no binaries or that the
+/// compiler does not know.
+void check_architecture(const std::string& kernel, const std::string& arch);
 
 }  // namespace cuop::jit

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <unordered_map>
+#include <utility>
 
 #include "cuop/core/env.h"
 #include "cuop/core/interrupt.h"
@@ -29,7 +30,8 @@ class Recorder {
     bool is_reduction;
   };
 
-  int depth = 0;
+  /// How many scopes are open. Others that end one of them may outlive the thread.
+  const std::shared_ptr<std::atomic<int>> depth = std::make_shared<std::atomic<int>>(0);
 
   bool is_idle() const { return groups_.empty(); }
 
@@ -165,7 +167,7 @@ Tensor Recorder::record_op(int code, OpTypes types, const Shape& shape, Device d
 
 }  // namespace
 
-bool is_recording() { return recorder().depth > 0 && kernel_fusion(); }
+bool is_recording() { return *recorder().depth > 0 && kernel_fusion(); }
 
 Tensor record_op(int code, OpTypes types, const Shape& shape, Device device,
                  std::span<const Argument> arguments) {
@@ -227,11 +229,12 @@ void flush_pending(const char* reason) {
 void before_write(const Tensor& written) {
   if (written.storage()->is_deferred()) written.data();
   if (!recorder().is_idle()) recorder().flush_readers(written);
+  run_readers(written, "a tensor that it reads is written to by another thread");
 }
 
 }  // namespace jit
 
-Fused::Fused() { ++jit::recorder().depth; }
+Fused::Fused() : depth_(jit::recorder().depth) { ++*depth_; }
 
 Fused::~Fused() {
   try {
@@ -241,9 +244,13 @@ Fused::~Fused() {
 }
 
 void Fused::close() {
-  if (!is_open_) return;
-  is_open_ = false;
-  if (--jit::recorder().depth == 0) jit::flush_pending("the fused scope ended");
+  if (const auto depth = std::exchange(depth_, nullptr); depth && --*depth == 0) {
+    jit::flush_pending("the fused scope ended");
+  }
+}
+
+void Fused::abandon() noexcept {
+  if (const auto depth = std::exchange(depth_, nullptr)) --*depth;
 }
 
 void set_kernel_fusion(bool on) { jit::chosen_fusion = on ? 1 : 0; }

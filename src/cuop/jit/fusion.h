@@ -7,6 +7,8 @@
 // stream, others wait for it or a graph is captured.
 #pragma once
 
+#include <atomic>
+#include <memory>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -24,9 +26,12 @@ class Fused : NonCopyable {
   ~Fused();
   /// Ends the scope and runs what is pending; throws what that throws.
   void close();
+  /// Ends it on behalf of its thread, which may do anything meanwhile. What that has pending runs
+  /// when a value of it is needed.
+  void abandon() noexcept;
 
  private:
-  bool is_open_ = true;
+  std::shared_ptr<std::atomic<int>> depth_;  ///< of its thread; none once it is closed
 };
 
 /// The function with its body inside a Fused scope.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <complex>
+#include <mutex>
+#include <unordered_map>
 #include <utility>
 
 #include "cuop/core/error.h"
@@ -11,6 +13,47 @@
 #include "cuop/memory/current.h"
 
 namespace cuop::jit {
+
+namespace {
+
+/// The groups of all threads that have something to read.
+class Readers {
+ public:
+  static Readers& instance() {
+    static auto* made = new Readers;  // threads may compute while the process ends
+    return *made;
+  }
+  void add(const std::shared_ptr<Group>& group) {
+    const std::lock_guard lock(mutex_);
+    groups_.emplace(group.get(), group);
+    count_ = groups_.size();
+  }
+  void remove(const Group* group) noexcept {
+    const std::lock_guard lock(mutex_);
+    groups_.erase(group);
+    count_ = groups_.size();
+  }
+  std::vector<std::shared_ptr<Group>> all() const {
+    if (count_ == 0) return {};
+    std::vector<std::shared_ptr<Group>> result;
+    const std::lock_guard lock(mutex_);
+    for (const auto& [address, group] : groups_) {
+      if (auto alive = group.lock()) result.push_back(std::move(alive));
+    }
+    return result;
+  }
+
+ private:
+  mutable ForkMutex mutex_;
+  std::unordered_map<const Group*, std::weak_ptr<Group>> groups_;
+  std::atomic<size_t> count_ = 0;
+};
+
+}  // namespace
+
+Group::~Group() {
+  if (is_reader_) Readers::instance().remove(this);
+}
 
 bool Group::is_closed() const {
   const std::lock_guard lock(mutex_);
@@ -49,7 +92,8 @@ const char* Group::obstacle(std::span<const RecordedArgument> arguments) const {
 }
 
 bool Group::reads(const Tensor& written) const {
-  const std::lock_guard lock(mutex_);
+  if (runner_ == std::this_thread::get_id()) return false;  // amid it, as a memory callback is
+  const std::lock_guard lock(leaves_mutex_);
   for (const Tensor& leaf : leaves_) {
     if (may_overlap(leaf, written)) return true;
   }
@@ -70,6 +114,8 @@ int Group::find_leaf(const Tensor& tensor) const {
 int Group::add_leaf(const Tensor& tensor) {
   const int known = find_leaf(tensor);
   if (known >= 0) return known;
+  if (!std::exchange(is_reader_, true)) Readers::instance().add(shared_from_this());
+  const std::lock_guard lock(leaves_mutex_);
   leaves_.push_back(tensor);
   leaf_nodes_.push_back(expr_.add_leaf(tensor.dtype()));
   return leaf_nodes_.back();
@@ -154,6 +200,13 @@ bool Group::run_once(const char* reason, GroupReport* report) {
   if (error_) std::rethrow_exception(error_);
   if (is_closed_) return false;
   is_closed_ = true;
+  struct Runner {
+    std::atomic<std::thread::id>& who;
+    explicit Runner(std::atomic<std::thread::id>& runner) : who(runner) {
+      who = std::this_thread::get_id();
+    }
+    ~Runner() { who = std::thread::id(); }
+  } const runner(runner_);
   const StreamScope scope(stream_);
   if (report != nullptr) {
     report->ops.assign(ops_.begin(), ops_.end());
@@ -166,17 +219,14 @@ bool Group::run_once(const char* reason, GroupReport* report) {
   } catch (const Interrupted&) {  // whoever needs the values later has not interrupted anything
     error_ = std::make_exception_ptr(
         ExecutionError("fused: the computation of this value was interrupted"));
-    read.swap(leaves_);
-    release();
+    read = release();
     throw;
   } catch (...) {
     error_ = std::current_exception();
-    read.swap(leaves_);
-    release();
+    read = release();
     throw;
   }
-  read.swap(leaves_);
-  release();
+  read = release();
   return true;
 }
 
@@ -210,12 +260,31 @@ void Group::compute(GroupReport* report) {
   }
 }
 
-/// Lets go of everything read: the values' storages keep the group alive, not its inputs.
-void Group::release() {
+/// The values' storages keep the group alive, not its inputs.
+std::vector<Tensor> Group::release() {
+  if (std::exchange(is_reader_, false)) Readers::instance().remove(this);
+  std::vector<Tensor> read;
+  {
+    const std::lock_guard lock(leaves_mutex_);
+    read.swap(leaves_);
+  }
   leaf_nodes_.clear();
   parameters_.clear();
   values_.clear();
   expr_.clear();
+  return read;
+}
+
+void run_readers(const Tensor& written, const char* reason) {
+  for (const auto& group : Readers::instance().all()) {
+    if (!group->reads(written)) continue;
+    try {
+      group->run(reason);
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const std::exception&) {  // kept by the group
+    }
+  }
 }
 
 }  // namespace cuop::jit

@@ -1,13 +1,16 @@
 // Recorded elementwise work of one iteration shape, run as one pass when a value of it is needed.
 #pragma once
 
+#include <atomic>
 #include <exception>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "cuop/core/fork_mutex.h"
+#include "cuop/core/noncopyable.h"
 #include "cuop/core/scalar.h"
 #include "cuop/core/stream.h"
 #include "cuop/core/tensor.h"
@@ -23,7 +26,7 @@ struct RecordedArgument {
   const Scalar* number = nullptr;  ///< when both are unset
 };
 
-class Group : public std::enable_shared_from_this<Group> {
+class Group final : NonCopyable, public std::enable_shared_from_this<Group> {
  public:
   static constexpr int kMaxInputs = 16;
   static constexpr int kMaxOps = 64;
@@ -31,6 +34,7 @@ class Group : public std::enable_shared_from_this<Group> {
 
   /// Its work belongs to the stream, whoever runs it.
   Group(const Shape& shape, Stream stream) : shape_(shape), stream_(stream) {}
+  ~Group();
 
   const Shape& shape() const { return shape_; }
   Stream stream() const { return stream_; }
@@ -39,6 +43,7 @@ class Group : public std::enable_shared_from_this<Group> {
   const char* obstacle(std::span<const RecordedArgument> arguments) const;
   /// Trailing axes covered by the group's reductions, 0 when it has none.
   int reduced_axes() const;
+  /// Whether it has yet to read some of these elements, or another thread is at it.
   bool reads(const Tensor& written) const;
 
   /// Each records one operation and returns its node and its deferred value; nothing once the
@@ -73,10 +78,14 @@ class Group : public std::enable_shared_from_this<Group> {
   /// Fills `report` (optional); false when the group had run already.
   bool run_once(const char* reason, GroupReport* report);
   void compute(GroupReport* report);
-  void release();
+  /// Forgets everything; returns what was read, to be let go without the lock.
+  std::vector<Tensor> release();
 
-  mutable ForkMutex mutex_;
+  mutable ForkMutex mutex_;         ///< of all below, also while it is computed
+  mutable ForkMutex leaves_mutex_;  ///< of changes of leaves_, for reads()
   bool is_closed_ = false;
+  bool is_reader_ = false;               ///< is among those that run_readers() asks
+  std::atomic<std::thread::id> runner_;  ///< who computes it now
   std::exception_ptr error_;
   Shape shape_;
   Stream stream_;
@@ -89,5 +98,9 @@ class Group : public std::enable_shared_from_this<Group> {
   std::vector<const char*> ops_;
   int64_t unfused_bytes_ = 0;
 };
+
+/// Runs the groups of all threads that have yet to read elements of `written`. What fails in them
+/// is told to those who use their values.
+void run_readers(const Tensor& written, const char* reason);
 
 }  // namespace cuop::jit

@@ -209,6 +209,10 @@ CompiledKernel Nvrtc::compile(const CompileRequest& request, double timeout) con
                                functions().error_string(status), "\n", compiled.log));
   }
   compiled.image = program.image(request.name);
+  if (compiled.image.empty()) {  // of a virtual architecture, say
+    throw CompilationError(
+        cat("jit: ", request.name, ": NVRTC makes no binary for ", request.arch));
+  }
   compiled.made_in_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   return compiled;
 }

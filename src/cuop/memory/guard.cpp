@@ -73,6 +73,8 @@ void* GuardResource::allocate(int64_t bytes, Stream stream) {
 void GuardResource::deallocate(void* data, int64_t bytes, Stream stream) noexcept {
   if (data == nullptr) return;
   try {
+    const bool is_resting = !is_holding_;
+    if (is_resting) take_peaks();  // before what is its own becomes less
     Record record;
     std::string wrong;
     {
@@ -104,6 +106,7 @@ void GuardResource::deallocate(void* data, int64_t bytes, Stream stream) noexcep
       held_bytes_ += record.bytes;
     }
     release_beyond_bounds();
+    if (is_resting) upstream_.reset_peak();
   } catch (const std::exception& error) {
     log(LogLevel::kWarn, "memory debugging: ", error.what());
   }
@@ -129,7 +132,10 @@ Statistics GuardResource::statistics() const {
   Statistics s = upstream_.statistics();
   const std::lock_guard lock(mutex_);
   s.allocated_bytes = without_own(s.allocated_bytes);
-  s.peak_allocated_bytes = std::max(peak_bytes_, s.allocated_bytes);
+  s.peak_allocated_bytes =
+      std::max(peak_bytes_, is_holding_ ? s.allocated_bytes : without_own(s.peak_allocated_bytes));
+  s.peak_active_bytes = std::max(s.peak_active_bytes, peak_active_bytes_);
+  s.peak_reserved_bytes = std::max(s.peak_reserved_bytes, peak_reserved_bytes_);
   s.free_count += static_cast<int64_t>(held_.size());
   return s;
 }
@@ -139,16 +145,24 @@ void GuardResource::reset_peak() {
   const int64_t upstream_bytes = upstream_.statistics().allocated_bytes;
   const std::lock_guard lock(mutex_);
   peak_bytes_ = without_own(upstream_bytes);
+  peak_active_bytes_ = peak_reserved_bytes_ = 0;
+}
+
+void GuardResource::take_peaks() {
+  const Statistics s = upstream_.statistics();
+  upstream_.reset_peak();
+  const std::lock_guard lock(mutex_);
+  if (!is_holding_) peak_bytes_ = std::max(peak_bytes_, without_own(s.peak_allocated_bytes));
+  peak_active_bytes_ = std::max(peak_active_bytes_, s.peak_active_bytes);
+  peak_reserved_bytes_ = std::max(peak_reserved_bytes_, s.peak_reserved_bytes);
 }
 
 void GuardResource::set_holding(bool is_holding) {
-  const int64_t upstream_peak = upstream_.statistics().peak_allocated_bytes;
-  {
-    const std::lock_guard lock(mutex_);
-    if (is_holding && !is_holding_) peak_bytes_ = upstream_peak;  // what was unguarded counts too
-    is_holding_ = is_holding;
-  }
+  if (is_holding == is_holding_) return;
   if (!is_holding) release_held(0, 0);
+  take_peaks();
+  is_holding_ = is_holding;
+  if (!is_holding) release_held(0, 0);  // freed meanwhile
 }
 
 int64_t GuardResource::release_cached() {
@@ -261,11 +275,7 @@ std::vector<std::string> GuardResource::look_at_poison(std::byte* data, Record& 
 }
 
 void GuardResource::release_beyond_bounds() noexcept {
-  bool is_holding = false;
-  {
-    const std::lock_guard lock(mutex_);
-    is_holding = is_holding_;
-  }
+  const bool is_holding = is_holding_;
   release_held(is_holding ? kMaxHeldBlocks : 0, is_holding ? kMaxHeldBytes : 0);
 }
 

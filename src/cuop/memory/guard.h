@@ -2,6 +2,7 @@
 // what is freed and keeps it from reuse for a while, and knows what was never freed.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <string>
@@ -97,6 +98,10 @@ class GuardResource final : public MemoryResource {
                std::vector<std::string> (GuardResource::*look)(std::byte*, Record&));
   /// Of bytes that are allocated upstream, those that are live; under mutex_.
   int64_t without_own(int64_t upstream_bytes) const;
+  /// Keeps the upstream's peaks and begins new ones. While nothing is held, blocks come and go that
+  /// the guard does not see, and what is its own changes at its frees alone: between two of them
+  /// the upstream's peak tells that of tensors.
+  void take_peaks();
   bool is_looked_at(const std::byte* data) const;  ///< under mutex_
   void release_beyond_bounds() noexcept;
   /// Gives the oldest freed blocks to the upstream until no more than so much is held, or one comes
@@ -115,8 +120,9 @@ class GuardResource final : public MemoryResource {
   int64_t held_bytes_ = 0;
   uint64_t last_serial_ = 0;
   int64_t live_bytes_ = 0;
-  int64_t peak_bytes_ = 0;  ///< of allocated_bytes
-  bool is_holding_ = true;
+  int64_t peak_bytes_ = 0;                                   ///< of allocated_bytes
+  int64_t peak_active_bytes_ = 0, peak_reserved_bytes_ = 0;  ///< upstream, before take_peaks()
+  std::atomic<bool> is_holding_ = true;
   std::vector<std::string> reports_;
 };
 

@@ -9,6 +9,7 @@
 
 #include "cuop/backend/cuda/driver_types.h"
 #include "cuop/core/device.h"
+#include "cuop/core/fork_mutex.h"
 
 namespace cuop::backend::cuda {
 
@@ -32,7 +33,7 @@ class AwaitedDevices {
   void clear();
 
  private:
-  mutable std::mutex mutex_;
+  mutable ForkMutex mutex_;
   std::map<StreamHandle, Awaited> awaited_;
   uint64_t serial_ = 0;
 };

@@ -6,13 +6,14 @@
 #include <vector>
 
 #include "cuop/backend/cuda/context.h"
+#include "cuop/core/fork_mutex.h"
 
 namespace cuop::backend::cuda {
 
 namespace {
 
 struct OwnStreams {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::vector<StreamHandle> recorded;
 };
 OwnStreams& own_streams() {
@@ -56,7 +57,7 @@ uint64_t capture_by_others(Stream stream) {
 void keep_if_recorded(Stream stream, std::shared_ptr<const void> object) {
   if (!is_capturing(stream)) [[likely]]
     return;
-  static std::mutex mutex;
+  static auto& mutex = *new ForkMutex;
   static auto* kept = new std::unordered_set<std::shared_ptr<const void>>;
   const std::lock_guard lock(mutex);
   kept->insert(std::move(object));

@@ -15,6 +15,7 @@
 #include "cuop/backend/cuda/workspace.h"
 #include "cuop/backend/library_use.h"
 #include "cuop/core/error.h"
+#include "cuop/core/fork_mutex.h"
 #include "cuop/core/hash.h"
 #include "cuop/core/lru_cache.h"
 #include "cuop/core/noncopyable.h"
@@ -238,8 +239,8 @@ PlanCache& plan_cache() {
 
 /// One handle a device serves all threads; made while the device's context is current.
 Handle handle_for(const char* who, Device device) {
-  static std::mutex mutex;
   // Never destroyed: threads may compute while the process ends.
+  static auto& mutex = *new ForkMutex;
   static auto& handles = *new std::unordered_map<int, Handle>;
   const std::lock_guard lock(mutex);
   Handle& handle = handles[device.index];

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "cuop/backend/cpu/apart.h"
+#include "cuop/backend/cpu/exit_gate.h"
 #include "cuop/backend/cuda/context.h"
 #include "cuop/backend/cuda/cuda_event.h"
 #include "cuop/backend/cuda/graph.h"
@@ -351,9 +352,12 @@ void CudaRuntime::check_awaited(const AwaitedDevices::Awaited& awaited) const {
 
 void CudaRuntime::check_works() {
   const ContextScope scope(device_);
-  std::call_once(has_probe_, [&] {
-    check(driver().event_create(&probe_, kEventDisableTiming), device_, ": making an event");
-  });
+  {
+    const std::lock_guard lock(mutex_);
+    if (probe_ == nullptr) {
+      check(driver().event_create(&probe_, kEventDisableTiming), device_, ": making an event");
+    }
+  }
   check(driver().event_query(probe_), device_);
 }
 
@@ -375,6 +379,7 @@ void CudaRuntime::synchronize() {
   // Other libraries have streams that are not known here, and the driver's wait for all hears no
   // interrupt.
   const auto wait = [device = device_] {
+    const GatedCall call;
     const ContextScope there(device);
     check(driver().ctx_synchronize(), "synchronize: waiting for ", device);
   };

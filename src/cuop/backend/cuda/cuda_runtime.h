@@ -16,6 +16,7 @@
 #include "cuop/backend/cuda/wait_guards.h"
 #include "cuop/backend/device_runtime.h"
 #include "cuop/backend/kernel.h"
+#include "cuop/core/fork_mutex.h"
 
 namespace cuop::backend::cuda {
 
@@ -110,9 +111,8 @@ class CudaRuntime final : public Runtime {
   std::atomic<uint64_t> was_tried_ = 0;  ///< a bit for each device whose way was looked for
   std::atomic<uint64_t> is_open_ = 0;    ///< a bit for each device whose memory is reached
   DeviceProperties properties_;
-  std::once_flag has_probe_;
   EventHandle probe_ = nullptr;  ///< never recorded: it is asked about the device alone
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::vector<IdleStream> idle_streams_;
   std::unordered_map<StreamHandle, int> priorities_;  ///< of the streams that were made here
 };

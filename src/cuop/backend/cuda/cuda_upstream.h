@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cuop/backend/cuda/cuda_runtime.h"
+#include "cuop/core/fork_mutex.h"
 #include "cuop/memory/upstream.h"
 
 namespace cuop::backend::cuda {
@@ -78,7 +79,7 @@ class CudaOrder final : public memory::StreamOrder {
 
  private:
   CudaRuntime& runtime_;
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::vector<EventHandle> idle_;
 };
 

@@ -9,6 +9,7 @@
 #include "cuop/backend/cuda/libraries.h"
 #include "cuop/backend/cuda/operation.h"
 #include "cuop/backend/cuda/workspace.h"
+#include "cuop/core/fork_mutex.h"
 #include "cuop/core/lru_cache.h"
 #include "cuop/core/noncopyable.h"
 
@@ -142,7 +143,7 @@ class CufftPlan : NonCopyable {
   }
 
  private:
-  std::mutex mutex_;
+  ForkMutex mutex_;
   Handle handle_ = -1;
   Device device_;
   FftKind kind_;

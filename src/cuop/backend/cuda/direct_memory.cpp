@@ -11,6 +11,7 @@
 #include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/cuda/cuda_upstream.h"
 #include "cuop/core/error.h"
+#include "cuop/core/fork_mutex.h"
 #include "cuop/core/one_per_device.h"
 #include "cuop/memory/usage.h"
 
@@ -154,7 +155,7 @@ class DirectMemory final : public memory::MemoryResource {
   CudaOrder order_;
   MemoryPoolHandle pool_ = nullptr;
   Stream side_;  ///< where blocks are freed that several streams used
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::unordered_map<void*, std::vector<Stream>> live_blocks_;  ///< with the streams that use them
   memory::Usage usage_;
   std::atomic<int64_t> allocations_ = 0, frees_ = 0, failures_ = 0;

@@ -87,7 +87,7 @@ void GraphMemory::leave(Stream last) noexcept {
   delete_when_unused(lock);
 }
 
-void GraphMemory::delete_when_unused(std::unique_lock<std::mutex>& lock) noexcept {
+void GraphMemory::delete_when_unused(std::unique_lock<ForkMutex>& lock) noexcept {
   const bool is_unused = is_left_ && live_.empty();
   lock.unlock();
   if (is_unused) delete this;
@@ -113,7 +113,7 @@ void GraphMemory::reset_peak() {
 
 memory::MemoryResource& memory_of_capture(memory::MemoryResource& upstream, Runtime& runtime,
                                           Stream stream, uint64_t capture) {
-  static std::mutex mutex;
+  static auto& mutex = *new ForkMutex;
   static auto* const all = new std::map<std::tuple<int, void*, uint64_t>, GraphMemory*>;
   const std::tuple key{stream.device.index, stream.handle, capture};
   {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cuop/backend/device_runtime.h"
+#include "cuop/core/fork_mutex.h"
 #include "cuop/memory/resource.h"
 
 namespace cuop::backend::cuda {
@@ -44,12 +45,12 @@ class GraphMemory final : public memory::MemoryResource {
   ~GraphMemory() override;
   /// The block is live from now on; the lock is held.
   void enter(const Block& block, Stream stream);
-  void delete_when_unused(std::unique_lock<std::mutex>& lock) noexcept;
+  void delete_when_unused(std::unique_lock<ForkMutex>& lock) noexcept;
 
   memory::MemoryResource& upstream_;
   Runtime& runtime_;
   const Stream side_;  ///< orders the blocks upstream; work of the graph never runs there
-  mutable std::mutex mutex_;
+  mutable ForkMutex mutex_;
   std::vector<Block> blocks_;
   std::map<void*, std::multimap<int64_t, void*>> idle_;  ///< by the stream that freed them
   std::map<void*, Live> live_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cuop/core/device.h"
+#include "cuop/core/fork_mutex.h"
 #include "cuop/core/noncopyable.h"
 
 namespace cuop::backend::cuda {
@@ -55,7 +56,7 @@ class IdleObjects {
     idle_[device.index].push_back(std::move(object));
   }
 
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::unordered_map<int, std::vector<Object>> idle_;
 };
 

@@ -1,12 +1,15 @@
 #include "cuop/backend/cuda/libraries.h"
 
 #include <array>
+#include <atomic>
 #include <filesystem>
 #include <iterator>
+#include <memory>
 #include <mutex>
 
 #include "cuop/backend/cuda/driver.h"
 #include "cuop/backend/cuda/library_search.h"
+#include "cuop/core/fork_mutex.h"
 #include "cuop/core/text.h"
 
 namespace cuop::backend {
@@ -146,21 +149,27 @@ std::string version_text(CudaLibrary which, int64_t number) {
 }
 
 const DynLib& cuda_library(CudaLibrary which) {
-  static std::array<const DynLib*, std::size(kLibraries)> opened{};  // until the process is gone
-  static std::array<std::once_flag, std::size(kLibraries)> once;
+  struct Opened {
+    ForkMutex mutex;
+    std::atomic<const DynLib*> library = nullptr;
+  };
+  static auto& all = *new std::array<Opened, std::size(kLibraries)>;  // until the process is gone
   const auto row = static_cast<size_t>(which);
-  std::call_once(once[row], [&] {
-    // Which it is built on and finds by name alone.
-    if (which == CudaLibrary::kCublas) cuda_library(CudaLibrary::kCublasLt);
-    std::vector<std::string> sonames;
-    for (const char* soname : kLibraries[row].sonames) {
-      if (soname != nullptr) sonames.emplace_back(soname);
-    }
-    opened[row] = new DynLib(kLibraries[row].title, cuda_library_candidates(sonames),
-                             advice_about(kLibraries[row]));
-    if (which == CudaLibrary::kNvrtc && opened[row]->is_loaded()) open_builtins(*opened[row]);
-  });
-  return *opened[row];
+  Opened& opened = all[row];
+  if (const DynLib* library = opened.library) return *library;
+  const std::lock_guard lock(opened.mutex);
+  if (const DynLib* library = opened.library) return *library;
+  // Which it is built on and finds by name alone.
+  if (which == CudaLibrary::kCublas) cuda_library(CudaLibrary::kCublasLt);
+  std::vector<std::string> sonames;
+  for (const char* soname : kLibraries[row].sonames) {
+    if (soname != nullptr) sonames.emplace_back(soname);
+  }
+  auto library = std::make_unique<DynLib>(kLibraries[row].title, cuda_library_candidates(sonames),
+                                          advice_about(kLibraries[row]));
+  if (which == CudaLibrary::kNvrtc && library->is_loaded()) open_builtins(*library);
+  opened.library = library.release();
+  return *opened.library;
 }
 
 const std::vector<LibraryStatus>& cuda_libraries() {

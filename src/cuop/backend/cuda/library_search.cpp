@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "cuop/core/env.h"
+#include "cuop/core/fork_mutex.h"
 
 namespace cuop::backend {
 
@@ -15,8 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::mutex mutex;
 // Never destroyed: threads may compute while the process ends.
+auto& mutex = *new ForkMutex;
 auto& package_folders = *new std::vector<std::string>;
 
 std::vector<std::string> listed_folders() {

@@ -5,11 +5,11 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <vector>
 
 #include "cuop/core/descriptor.h"
+#include "cuop/core/fork_mutex.h"
 
 namespace cuop::backend::cuda {
 
@@ -56,7 +56,7 @@ class MappedRanges {
     std::map<int64_t, MappedPiece> pieces;  ///< by offset
   };
 
-  mutable std::mutex mutex_;
+  mutable ForkMutex mutex_;
   std::map<uintptr_t, Range> ranges_;   ///< by address
   std::map<uint64_t, uintptr_t> live_;  ///< addresses of pieces by their numbers
   std::atomic<uint64_t> removals_ = 0;

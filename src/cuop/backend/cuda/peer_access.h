@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cuop/backend/cuda/driver.h"
+#include "cuop/core/fork_mutex.h"
 
 namespace cuop::backend::cuda {
 
@@ -25,7 +26,7 @@ class PeerAccess {
   void forget(void* address, int64_t bytes, int64_t piece) noexcept;
 
  private:
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::vector<DeviceId> open_to_;  ///< the owner first
   std::map<DevicePointer, size_t> pieces_;
 };

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cuop/core/device.h"
+#include "cuop/core/fork_mutex.h"
 
 namespace cuop::backend::cuda {
 
@@ -27,7 +28,7 @@ class WaitGuards {
   void check();
 
  private:
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::vector<std::shared_ptr<WaitGuard>> all_;
   std::atomic<bool> has_some_ = false;
 };

@@ -5,6 +5,7 @@
 
 #include "cuop/backend/cuda/capture.h"
 #include "cuop/backend/runtime.h"
+#include "cuop/core/fork_mutex.h"
 #include "cuop/memory/current.h"
 
 namespace cuop::jit {
@@ -29,7 +30,7 @@ std::shared_ptr<Storage> zeros_now(int64_t count, Device device) {
 /// One array a stream, as launches of one stream follow each other. It is made under no lock: the
 /// driver may wait, and a memory callback may compute on this very stream.
 unsigned* kept_by(Stream stream) {
-  static std::mutex mutex;
+  static auto& mutex = *new ForkMutex;
   static auto* all = new std::map<std::pair<int, void*>, std::shared_ptr<Storage>>;
   const std::pair key(stream.device.index, stream.handle);
   {

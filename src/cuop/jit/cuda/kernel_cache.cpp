@@ -4,7 +4,6 @@
 #include <future>
 #include <mutex>
 #include <optional>
-#include <shared_mutex>
 #include <unordered_map>
 
 #include "cuop/backend/cuda/capture.h"
@@ -15,6 +14,8 @@
 #include "cuop/core/cache_directory.h"
 #include "cuop/core/deadline.h"
 #include "cuop/core/error.h"
+#include "cuop/core/fork_mutex.h"
+#include "cuop/core/home_process.h"
 #include "cuop/core/interruptible.h"
 #include "cuop/core/log.h"
 #include "cuop/core/one_per_device.h"
@@ -83,7 +84,7 @@ class Slot {
     const trace::Interruption interruption;
     const std::lock_guard lock(mutex_);
     if (const LoadedKernel* kernel = find()) return *kernel;
-    if (compiling_.valid()) return finish(device);
+    if (is_compiling()) return finish(device);
     const CompileRequest request = request_for(device, describe);
     return keep(load(device, Names(request), compile_kernel(request)));
   }
@@ -92,11 +93,12 @@ class Slot {
     const trace::Interruption interruption;
     const std::lock_guard lock(mutex_);
     if (const LoadedKernel* kernel = find()) return kernel;
-    if (compiling_.valid()) return is_compiled() ? &finish(device) : nullptr;
+    if (is_compiling()) return is_compiled() ? &finish(device) : nullptr;
     CompileRequest request = request_for(device, describe);
     if (const LoadedKernel* kernel = load_known(device, request)) return kernel;
     names_.emplace(request);
     compiling_ = compile_in_background(std::move(request));
+    compiled_by_ = HomeProcess();
     return nullptr;
   }
 
@@ -104,11 +106,13 @@ class Slot {
     const trace::Interruption interruption;
     const std::lock_guard lock(mutex_);
     if (const LoadedKernel* kernel = find()) return kernel;
-    if (compiling_.valid()) return is_compiled() ? &finish(device) : nullptr;
+    if (is_compiling()) return is_compiled() ? &finish(device) : nullptr;
     return load_known(device, request_for(device, describe));
   }
 
  private:
+  /// What a fork's parent compiles does not come here.
+  bool is_compiling() const { return compiling_.valid() && compiled_by_.is_here(); }
   bool is_compiled() const {
     return compiling_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
   }
@@ -135,20 +139,16 @@ class Slot {
   std::optional<LoadedKernel> kernel_;
   std::optional<Names> names_;  ///< of what is being compiled
   std::shared_future<CompiledKernel> compiling_;
+  HomeProcess compiled_by_;
 };
 
 /// Of one device. Never destroyed: the driver may be gone before static objects are.
 struct DeviceKernels {
-  std::shared_mutex mutex;
+  ForkMutex mutex;
   std::unordered_map<std::string, std::unique_ptr<Slot>> slots;
 
   Slot& slot(const std::string& key) {
-    {
-      const std::shared_lock lock(mutex);
-      const auto found = slots.find(key);
-      if (found != slots.end()) return *found->second;
-    }
-    const std::unique_lock lock(mutex);
+    const std::lock_guard lock(mutex);
     auto& slot = slots[key];
     if (!slot) slot = std::make_unique<Slot>();
     return *slot;

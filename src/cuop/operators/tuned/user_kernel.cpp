@@ -235,6 +235,7 @@ std::string UserKernel::last_search() const { return implementation_->last_searc
 
 jit::CompiledKernel UserKernel::compile(size_t config, const std::string& arch) const {
   jit::CompileRequest request = implementation_->request(config);
+  jit::check_architecture(request.name, arch);
   request.arch = arch;
   return jit::compile_kernel(request);
 }

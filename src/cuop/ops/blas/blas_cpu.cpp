@@ -78,8 +78,9 @@ void axpy_typed(const Scalar& alpha, const Tensor& x, const Tensor* y, const Ten
   backend::parallel_for(nest.outer_size() * blocks, grain, [&](int64_t begin, int64_t end) {
     C room_x[kBlock], room_y[kBlock], room_out[kBlock];
     for (int64_t i = begin; i < end; ++i) {
-      const auto offsets = nest.row_offsets(i / blocks);
-      const int64_t first = i % blocks * kBlock, count = std::min(kBlock, size - first);
+      const auto [row, block_of_row] = divided(i, blocks);
+      const auto offsets = nest.row_offsets(row);
+      const int64_t first = block_of_row * kBlock, count = std::min(kBlock, size - first);
       T* const target = out_data + offsets[0] + first * steps[0];
       const C* const from = load(x_data + offsets[1] + first * steps[1], steps[1], count, room_x);
       C* result = room_out;

@@ -143,8 +143,9 @@ class TileRunner {
   void run(int64_t begin, int64_t end) const {
     const Buffers buffers = make_buffers();
     for (int64_t tile = begin; tile < end; ++tile) {
-      const auto offsets = nest_.row_offsets(tile / tiles_per_row());
-      const int64_t first = tile % tiles_per_row() * tile_lines_;
+      const auto [row, tile_of_row] = divided(tile, tiles_per_row());
+      const auto offsets = nest_.row_offsets(row);
+      const int64_t first = tile_of_row * tile_lines_;
       const int64_t in_offset = offsets[0] + first * in_step_;
       const int64_t out_offset = offsets[1] + first * out_step_;
       run_tile(buffers, std::min(tile_lines_, inner_ - first),

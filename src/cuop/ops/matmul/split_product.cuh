@@ -13,17 +13,10 @@ struct SplitTile {
   int64_t matrix, row, column;
 };
 
-/// Neighbours in number share lines, so that these are read from the cache.
 template <int Columns>
 CUOP_FN SplitTile split_tile(const SplitProduct& p, int64_t number) {
-  constexpr int64_t kTogether = 16;  // rows of tiles
-  const int64_t in_matrix = p.row_tiles * p.column_tiles;
-  const int64_t matrix = quotient(number, in_matrix), at = number - matrix * in_matrix;
-  const int64_t first = quotient(at, kTogether * p.column_tiles) * kTogether;
-  const int64_t left = p.row_tiles - first, height = left < kTogether ? left : kTogether;
-  const int64_t in_group = at - first * p.column_tiles;
-  const int64_t column = quotient(in_group, height);
-  return {matrix, (first + in_group - column * height) * kSplitRows, column * Columns};
+  const TileNumbers tile = numbers_of<16>(number, p.row_tiles, p.column_tiles);
+  return {tile.matrix, tile.row * kSplitRows, tile.column * Columns};
 }
 
 template <int Columns>

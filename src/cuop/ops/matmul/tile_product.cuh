@@ -118,20 +118,30 @@ struct ProductTile {
   T* c;
 };
 
-/// The place of a tile: neighbours in number share panels, so that these are read from the cache.
+/// Of a stack of matrices of tiles: which matrix, and the row and the column in it.
+struct TileNumbers {
+  int64_t matrix, row, column;
+};
+
+/// Of the tile of that number. `Together` rows are gone through together: neighbours in number
+/// share panels, so that these are read from the cache.
+template <int64_t Together>
+CUOP_FN TileNumbers numbers_of(int64_t number, int64_t row_tiles, int64_t column_tiles) {
+  const int64_t in_matrix = row_tiles * column_tiles;
+  const int64_t matrix = quotient(number, in_matrix), at = number - matrix * in_matrix;
+  const int64_t first = quotient(at, Together * column_tiles) * Together;
+  const int64_t left = row_tiles - first, height = left < Together ? left : Together;
+  const int64_t in_group = at - first * column_tiles;
+  const int64_t column = quotient(in_group, height);
+  return {matrix, first + in_group - column * height, column};
+}
+
+/// The place of a tile.
 template <class T, int Tile>
 CUOP_FN ProductTile<T> tile_of(const TileProduct& p, int64_t number) {
-  constexpr int64_t kGroup = 8;  // rows of tiles that are gone through together
-  const int64_t in_matrix = p.row_tiles * p.column_tiles;
-  const int64_t place = quotient(number, in_matrix);
-  const int64_t at = number - place * in_matrix;
-  const int64_t group = quotient(at, kGroup * p.column_tiles);
-  const int64_t left = p.row_tiles - group * kGroup, height = left < kGroup ? left : kGroup;
-  const int64_t in_group = at - group * kGroup * p.column_tiles;
-  const int64_t column = quotient(in_group, height);
-  const int64_t row = group * kGroup + in_group - column * height;
-  const PlaceOffsets<3> offsets = offsets_at(p.batch, place);
-  return {row * Tile, column * Tile, static_cast<const T*>(p.a) + offsets.of[1],
+  const TileNumbers tile = numbers_of<8>(number, p.row_tiles, p.column_tiles);
+  const PlaceOffsets<3> offsets = offsets_at(p.batch, tile.matrix);
+  return {tile.row * Tile, tile.column * Tile, static_cast<const T*>(p.a) + offsets.of[1],
           static_cast<const T*>(p.b) + offsets.of[2], static_cast<T*>(p.c) + offsets.of[0]};
 }
 

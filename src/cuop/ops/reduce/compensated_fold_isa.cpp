@@ -24,15 +24,13 @@ void init(void* states, int64_t count) {
   double sum[kLanes], error[kLanes];
   lanes::store(sum, total.sum);
   lanes::store(error, total.error);
-  for (int half = kLanes / 2; half > 0; half /= 2) {
-    for (int k = 0; k < half; ++k) {
-      State lane{sum[k], error[k]};
-      lane.merge({sum[k + half], error[k + half]});
-      sum[k] = lane.sum;
-      error[k] = lane.error;
-    }
-  }
-  state.merge({sum[0], error[0]});
+  State lane[kLanes];
+  for (int k = 0; k < kLanes; ++k) lane[k] = {sum[k], error[k]};
+  lanes::fold_halves<1>(lane, [](State a, const State& b) {
+    a.merge(b);
+    return a;
+  });
+  state.merge(lane[0]);
 }
 
 /// The next numbers of a lane: one double as it is, eight floats added up in double, where their

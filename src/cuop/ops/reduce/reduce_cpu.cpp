@@ -207,9 +207,10 @@ void cumsum_cpu(const Tensor& x, int axis, const Tensor& result) {
     auto* data = reinterpret_cast<Wrapping<T>*>(result.data<T>());
     backend::parallel_for_each(
         nest.outer_size() * tiles, (1 << 15) / (length * tile), [&](int64_t task) {
-          const int64_t first = task % tiles * tile;
-          scan(data + nest.row_offsets(task / tiles)[0] + first * inner.strides[0],
-               inner.strides[0], std::min(tile, inner.size - first), stride, length);
+          const auto [row, tile_of_row] = divided(task, tiles);
+          const int64_t first = tile_of_row * tile;
+          scan(data + nest.row_offsets(row)[0] + first * inner.strides[0], inner.strides[0],
+               std::min(tile, inner.size - first), stride, length);
         });
   });
 }
