@@ -84,6 +84,27 @@ def to_place(tensor, place):
     return to_kind(tensor.to(device), kind)
 
 
+def in_own_memory(tensor, x):
+    """A tensor made of the DistTensor x, copied where it lies in the memory of x's part; None stays
+    None.
+    """
+    part = x.local
+    if tensor is None or part is None or tensor.device != part.device:
+        return tensor
+    (begin, end), (first, last) = _span(tensor), _span(part)
+    return tensor.copy() if begin < last and first < end else tensor
+
+
+def _span(tensor):
+    """The addresses between which a tensor's elements lie."""
+    if tensor.size == 0:
+        return 0, 0
+    steps = [(n - 1) * step for n, step in zip(tensor.shape, tensor.strides, strict=True)]
+    low, high = (sum(pick(step, 0) for step in steps) for pick in (min, max))
+    address = tensor.data_ptr()
+    return address + low * tensor.itemsize, address + (high + 1) * tensor.itemsize
+
+
 def to_kind(tensor, kind):
     """A cuop tensor as an array of the named library, sharing memory; None stays None.
 

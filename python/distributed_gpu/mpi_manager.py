@@ -11,6 +11,7 @@ from cuop import dist
 from cuop._arguments import check_callable, describe, integer, refused
 from distributed_gpu._arrays import (
     as_tensor,
+    in_own_memory,
     kind_of,
     place_of,
     root_tensor,
@@ -168,12 +169,13 @@ class MPIManager:
             return self.comm.sendrecv(obj, dest, source, tag)
 
     # Arrays of any library; results are of the kind and on the device that was given (on the root,
-    # where only it has one; another rank's part of an array of a GPU is on that rank's own GPU).
+    # where only it has one; another rank's part of an array of a GPU is on that rank's own GPU). They
+    # have memory of their own but for root's of a broadcast, which is the array that was given.
 
     # `wire` is the form in which elements travel (dist.Wire).
 
     def broadcast_tensor(self, tensor, root=0, *, wire=None):
-        """Root's array on every rank."""
+        """Root's array on every rank; root's own shares the memory of what it gave."""
 
         def everywhere(x):
             return x.redistribute(self._replicated(), wire=wire).local
@@ -181,12 +183,12 @@ class MPIManager:
         return self.place_tensor(tensor, everywhere, root)
 
     def scatter_tensor(self, tensor, dim=0, root=0, *, wire=None):
-        """Nearly equal blocks of root's array along `dim`: block r on rank r."""
+        """Nearly equal blocks of root's array along `dim`, copied: block r on rank r."""
 
         def part(x):
             with told(self, "scatter_tensor"):
-                sharding = self._split(x.ndim, dim)
-            return x.redistribute(sharding, wire=wire).local
+                sharding = self._split(x.ndim, dim, "scatter_tensor")
+            return in_own_memory(x.redistribute(sharding, wire=wire).local, x)
 
         return self.place_tensor(tensor, part, root)
 
@@ -223,9 +225,9 @@ class MPIManager:
             gpu = self.get_gpu_id()
             return 0 if gpu < 0 else cuop.release_pinned(f"cuda:{gpu}")
 
-    def _split(self, ndim, dim):
+    def _split(self, ndim, dim, who):
         spec = [None] * ndim
-        spec[_axis(dim, ndim, "split")] = "r"
+        spec[_axis(dim, ndim, who)] = "r"
         return dist.Sharding(dist.Mesh.line(self.comm.size), dist.P(*spec))
 
     def _replicated(self):
@@ -248,18 +250,33 @@ class MPIManager:
             given = root_tensor(tensor, "place_tensor", "tensor") if is_root else None
         with mpi_errors(self.comm):
             whole = dist.DistTensor.from_root(self.comm, given, root)
-            local = place(whole)
+            local = self._placed(place, whole)
         place = self.broadcast(place_of(tensor, given) if is_root else None, root)
         with mpi_errors(self.comm):
             return to_place(local, place if is_root else this_ranks(place))
+
+    def _placed(self, place, whole):
+        """place(whole); of an exception of its own all ranks hear."""
+        try:
+            local = place(whole)
+        except cuop.errors.Error:  # of which they know
+            raise
+        except Exception as error:
+            with contextlib.suppress(cuop.errors.Error):
+                dist.fail_together(self.comm, "place_tensor", f"{type(error).__name__}: {error}")
+            raise
+        with told(self, "place_tensor"):
+            if local is not None and not isinstance(local, cuop.Tensor):
+                raise refused(local, "place_tensor", "place", "a function that returns a tensor")
+        return local
 
     def _joined(self, tensor, dim, who, collect):
         with mpi_errors(self.comm):
             with told(self, who):
                 local = as_tensor(tensor, who, "tensor")
                 dim = _axis(dim, local.ndim, who)
-            result = collect(dist.DistTensor.from_parts(self.comm, local, dim))
-            return to_place(result, place_of(tensor, local))
+            parts = dist.DistTensor.from_parts(self.comm, local, dim)
+            return to_place(in_own_memory(collect(parts), parts), place_of(tensor, local))
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from cuop import dist
 from cuop._arguments import integer
 from distributed_gpu._arrays import (
     as_tensor,
+    in_own_memory,
     kind_of,
     narrow_wire,
     place_of,
@@ -29,7 +30,8 @@ class TensorDistributor:
     """Splits arrays into blocks over the ranks of an MPIManager and joins them again.
 
     Blocks are nearly equal, the first total % size of them one longer; they may be empty. Results
-    are of the kind and on the device of the array that was given.
+    are of the kind and on the device of the array that was given, in memory of their own but for
+    root's of a broadcast, which is the array that was given.
     """
 
     def __init__(self, mpi):
@@ -119,8 +121,8 @@ class TensorDistributor:
         if self.mpi.get_rank() == 0:
             self._check("distribute_2d", A=A, B=B)
         return (
-            self.mpi.place_tensor(A, lambda x: x.redistribute(rows).local),
-            self.mpi.place_tensor(B, lambda x: x.redistribute(columns).local),
+            self.mpi.place_tensor(A, lambda x: in_own_memory(x.redistribute(rows).local, x)),
+            self.mpi.place_tensor(B, lambda x: in_own_memory(x.redistribute(columns).local, x)),
         )
 
     def gather_2d(self, C_local, grid_rows, grid_cols, M, N):

@@ -50,6 +50,20 @@ nb::object unpickle(const std::string& text) {
   return nb::module_::import_("pickle").attr("loads")(nb::bytes(text.data(), text.size()));
 }
 
+/// The same at the end of a collective call: where it fails on this rank alone, the others hear of
+/// it in their next call.
+nb::object unpickle(Communicator& comm, const char* call, const std::string& text) {
+  try {
+    return unpickle(text);
+  } catch (const nb::python_error& error) {
+    const std::string why =
+        cat(call, ": an object that came cannot be read: ", class_name(error.value()), ": ",
+            message_of(error.value()));
+    without_gil([&] { comm.refuse_call(why); });
+    throw;
+  }
+}
+
 /// The rank that an exception names as the one that failed, as CommunicationError and MPIError do.
 std::optional<int> rank_of(nb::handle error) {
   int rank = 0;
@@ -89,7 +103,7 @@ void with_gil(Work&& work) {
 /// Pickles on this rank; an object that cannot be pickled raises on all ranks. Holds no GIL while
 /// it waits.
 std::string pickle_together(Communicator& comm, const std::string& call, nb::handle object,
-                            int root = 0) {
+                            int64_t root = 0) {
   std::string text;
   nb::gil_scoped_release release;
   dist::prepare_together(comm, call, [&] {
@@ -99,22 +113,26 @@ std::string pickle_together(Communicator& comm, const std::string& call, nb::han
   return text;
 }
 
-nb::object broadcast(Communicator& comm, nb::object object, int root) {
+nb::object broadcast(Communicator& comm, nb::object object, int64_t root) {
+  const Communicator::Use use(comm, "broadcast");
   const std::string text = pickle_together(comm, cat("broadcast from rank ", root),
                                            comm.rank() == root ? object : nb::none(), root);
-  const std::string told = without_gil([&] { return dist::broadcast_text(comm, text, root); });
-  return comm.rank() == root ? object : unpickle(told);
+  const std::string told =
+      without_gil([&] { return dist::broadcast_text(comm, text, static_cast<int>(root)); });
+  return comm.rank() == root ? object : unpickle(comm, "broadcast", told);
 }
 
 nb::typed<nb::list, nb::any> all_gather(Communicator& comm, nb::handle object) {
+  const Communicator::Use use(comm, "all_gather");
   const std::string text = pickle_together(comm, "all_gather", object);
   const auto texts = without_gil([&] { return dist::gather_texts(comm, text); });
   nb::typed<nb::list, nb::any> result;
-  for (const std::string& each : texts) result.append(unpickle(each));
+  for (const std::string& each : texts) result.append(unpickle(comm, "all_gather", each));
   return result;
 }
 
-nb::object gather(Communicator& comm, nb::handle object, int root) {
+nb::object gather(Communicator& comm, nb::handle object, int64_t root) {
+  const Communicator::Use use(comm, "gather");
   const std::string text = pickle_together(comm, cat("gather to rank ", root), object, root);
   std::vector<dist::Block> blocks;
   std::string all;
@@ -123,18 +141,20 @@ nb::object gather(Communicator& comm, nb::handle object, int root) {
     const auto length = static_cast<int64_t>(text.size());
     blocks = dist::packed_blocks(dist::gather_values(comm, length));
     if (comm.rank() == root) all.resize(static_cast<size_t>(dist::total_bytes(blocks)));
-    comm.gather(text.data(), blocks, all.data(), root);
+    comm.gather(text.data(), blocks, all.data(), static_cast<int>(root));
   }
   if (comm.rank() != root) return nb::none();
   nb::list result;
   for (const dist::Block& block : blocks) {
-    result.append(
-        unpickle(all.substr(static_cast<size_t>(block.offset), static_cast<size_t>(block.bytes))));
+    const std::string each =
+        all.substr(static_cast<size_t>(block.offset), static_cast<size_t>(block.bytes));
+    result.append(unpickle(comm, "gather", each));
   }
   return result;
 }
 
-nb::object scatter(Communicator& comm, nb::handle objects, int root) {
+nb::object scatter(Communicator& comm, nb::handle objects, int64_t root) {
+  const Communicator::Use use(comm, "scatter");
   std::string all;
   std::vector<int64_t> lengths(static_cast<size_t>(comm.size()));
   const std::string call = cat("scatter from rank ", root);
@@ -162,15 +182,22 @@ nb::object scatter(Communicator& comm, nb::handle objects, int root) {
   {
     nb::gil_scoped_release release;
     dist::prepare_together(comm, call, prepare);
-    comm.broadcast(lengths.data(), static_cast<int64_t>(lengths.size() * sizeof(int64_t)), root);
+    const int from = static_cast<int>(root);
+    comm.broadcast(lengths.data(), static_cast<int64_t>(lengths.size() * sizeof(int64_t)), from);
     const auto blocks = dist::packed_blocks(lengths);
     mine.resize(static_cast<size_t>(lengths[static_cast<size_t>(comm.rank())]));
-    comm.scatter(all.data(), blocks, mine.data(), root);
+    comm.scatter(all.data(), blocks, mine.data(), from);
   }
-  return unpickle(mine);
+  return unpickle(comm, "scatter", mine);
 }
 
-void send(Communicator& comm, nb::handle object, int dst, int tag) {
+/// A rank or a tag that has been checked.
+int checked(int64_t number) { return static_cast<int>(number); }
+
+void send(Communicator& comm, nb::handle object, int64_t to, int64_t with_tag) {
+  const Communicator::Use use(comm, "send");
+  dist::check_address("send", to, with_tag, comm.size());
+  const int dst = checked(to), tag = checked(with_tag);
   const std::string text = pickle("send", object);
   nb::gil_scoped_release release;
   const auto length = static_cast<int64_t>(text.size());
@@ -178,7 +205,10 @@ void send(Communicator& comm, nb::handle object, int dst, int tag) {
   comm.send(text.data(), length, dst, tag);
 }
 
-nb::object recv(Communicator& comm, int src, int tag) {
+nb::object recv(Communicator& comm, int64_t from, int64_t with_tag) {
+  const Communicator::Use use(comm, "recv");
+  dist::check_address("recv", from, with_tag, comm.size());
+  const int src = checked(from), tag = checked(with_tag);
   std::string text;
   {
     nb::gil_scoped_release release;
@@ -190,7 +220,12 @@ nb::object recv(Communicator& comm, int src, int tag) {
   return unpickle(text);
 }
 
-nb::object sendrecv(Communicator& comm, nb::handle object, int dst, int src, int tag) {
+nb::object sendrecv(Communicator& comm, nb::handle object, int64_t to, int64_t from,
+                    int64_t with_tag) {
+  const Communicator::Use use(comm, "sendrecv");
+  dist::check_address("sendrecv", to, with_tag, comm.size());
+  dist::check_address("sendrecv", from, with_tag, comm.size());
+  const int dst = checked(to), src = checked(from), tag = checked(with_tag);
   const std::string out = pickle("sendrecv", object);
   std::string in;
   {
@@ -319,9 +354,9 @@ void bind_state(Class<Communicator>& type) {
                    "all.")
       .def(
           "in_world",
-          [](const Communicator& comm, int rank) {
+          [](const Communicator& comm, int64_t rank) {
             dist::check_rank("in_world", rank, comm.size());
-            return comm.in_world(rank);
+            return comm.in_world(static_cast<int>(rank));
           },
           "rank"_a,
           "The number of a rank of this communicator in the one that it was split from in the end, "
@@ -330,7 +365,8 @@ void bind_state(Class<Communicator>& type) {
           "kind", [](const Communicator& comm) { return std::string(comm.kind()); },
           "'self', 'thread', 'mpi' or 'socket'.")
       .def_prop_rw("timeout", &Communicator::timeout, &Communicator::set_timeout,
-                   "Seconds that a wait lasts before it raises CommunicationError.")
+                   "Seconds that a wait lasts before it raises CommunicationError, 0 or more; inf "
+                   "waits for ever.")
       .def_prop_ro("bytes_sent", &Communicator::bytes_sent,
                    "Bytes that this rank has sent to other ranks so far.")
       .def_prop_ro("failure", &Communicator::failure, nb::call_guard<nb::gil_scoped_release>(),
@@ -362,8 +398,10 @@ void bind_state(Class<Communicator>& type) {
 
 void bind_objects(Class<Communicator>& type) {
   type.def("broadcast", &broadcast, "object"_a.none(), "root"_a = 0,
-           "Root's object on every rank. Objects travel pickled; one that cannot be pickled raises "
-           "on all ranks.")
+           "Root's object on every rank: on root the object itself, elsewhere a copy. Objects "
+           "travel "
+           "pickled; one that cannot be pickled raises on all ranks. One that cannot be unpickled "
+           "raises there, and on the others in their next call. So in the calls below.")
       .def("scatter", &scatter, "objects"_a.none() = nb::none(), "root"_a = 0,
            "The r-th of root's objects on rank r.")
       .def("gather", &gather, "object"_a.none(), "root"_a = 0,
@@ -393,7 +431,9 @@ void bind_comm(Module& m) {
       m, "Communicator",
       "Ranks that work together. All ranks call the same operations in the same order. A failure "
       "of one (an expired wait, an abort, its death) raises CommunicationError on all, until all "
-      "have called `recover`; those that are left go on by `shrink`.");
+      "have called `recover`; those that are left go on by `shrink`. One thread at a time uses a "
+      "communicator of several ranks: a second one raises ExecutionError, the other ranks "
+      "CommunicationError; `split` makes one for each.");
   bind_state(type);
   bind_objects(type);
   m.def("world", &dist::world, Released(),

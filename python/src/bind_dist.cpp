@@ -174,14 +174,16 @@ void bind_dist_tensor(Module& m) {
                                          root);
           },
           "comm"_a, "tensor"_a.none(), "root"_a = 0,
-          "A tensor given on rank `root` (None elsewhere). Collective.")
+          "A tensor given on rank `root` (None elsewhere), whose memory that rank's part shares. "
+          "Collective.")
       .def_static(
           "from_parts",
           [](const dist::CommunicatorPtr& comm, Arg<Unplaced> local, int64_t dim) {
             return DistTensor::from_parts(comm, local->tensor, dim);
           },
           "comm"_a, "local"_a, "dim"_a = 0, Released(),
-          "Parts that the ranks hold, stacked along `dim` in rank order. Collective.")
+          "Parts that the ranks hold, stacked along `dim` in rank order; they share the memory of "
+          "what is given. Collective.")
       .def_prop_ro("shape", [](const DistTensor& x) { return to_tuple(x.shape()); })
       .def_prop_ro("ndim", &DistTensor::ndim)
       .def_prop_ro("dtype", [](const DistTensor& x) { return PyDType{x.dtype()}; })
@@ -200,11 +202,15 @@ void bind_dist_tensor(Module& m) {
           },
           "sharding"_a, nb::kw_only(), "wire"_a = nb::none(), Released(),
           "The same tensor under another sharding; only pieces that are not there travel, in the "
-          "form that `wire` says.")
+          "form that `wire` says. A part that its rank had already shares the memory of the old "
+          "one.")
       .def(
-          "gather", [](const DistTensor& x, int root) { return or_none(dist::gather(x, root)); },
-          "root"_a = 0, Released(), "The whole tensor on rank `root`, None elsewhere.")
-      .def("gather_all", &dist::gather_all, Released(), "The whole tensor on every rank.")
+          "gather",
+          [](const DistTensor& x, int64_t root) { return or_none(dist::gather(x, root)); },
+          "root"_a = 0, Released(),
+          "The whole tensor on rank `root`, in memory of its own, None elsewhere.")
+      .def("gather_all", &dist::gather_all, Released(),
+           "The whole tensor on every rank, in memory of its own.")
       .def(
           "astype", [](const DistTensor& x, Arg<DType> dtype) { return dist::cast(x, *dtype); },
           "dtype"_a, Released(), "Converted where it lies; not collective.")

@@ -178,16 +178,14 @@ void bind_fft2d(Module& m) {
 }
 
 void define_reduction(Module& m, const char* name, ReduceKind kind) {
-  const auto make = [kind, name](std::optional<Arg<Axes>> dim, bool keepdim,
-                                 std::string_view mode) {
-    return std::tuple(
-        dist::ReduceOptions{kind, reduced_axes(dim, name, "dim"), keepdim, parse_sum_mode(mode)});
+  const auto make = [kind](std::optional<Arg<Axes>> dim, bool keepdim, std::string_view mode) {
+    return std::tuple(reduce_options(kind, dim, keepdim, mode));
   };
-  define_forms(
-      m, name, {"x"}, dist::reduce, dist::reduce_from_root, make,
-      {"Reduction over `dim` (None: all). mode \"plain\", \"compensated\" or \"exact\" (the same "
-       "bits on any number of ranks) for sums and means. Collective."},
-      "dim"_a = nb::none(), "keepdim"_a = false, nb::kw_only(), "mode"_a = "plain");
+  define_forms(m, name, {"x"}, dist::reduce, dist::reduce_from_root, make,
+               {"Reduction over `dim` (None: all, (): each element alone). mode \"plain\", "
+                "\"compensated\" or \"exact\" (the same "
+                "bits on any number of ranks) for sums and means. Collective."},
+               "dim"_a = nb::none(), "keepdim"_a = false, nb::kw_only(), "mode"_a = "plain");
 }
 
 }  // namespace

@@ -95,19 +95,9 @@ using OptionalAxes = std::optional<Arg<Axes>>;
 
 /// The reduction over `axis`; an empty tuple means no axis, as of tensors: each element alone.
 DistTensor reduce_over(const OptionalAxes& axis, const DistTensor& x, dist::ReduceOptions options) {
-  if (!axis) return dist::reduce(x, options);
-  if (!(*axis)->values.empty()) {
-    options.axes = (*axis)->values;
-    return dist::reduce(x, options);
-  }
-  if (x.ndim() == kMaxDims) {
-    throw ShapeError(cat(name(options.kind), ": axis: over no axis x may have at most ",
-                         kMaxDims - 1, " dimensions, it has ", kMaxDims));
-  }
-  options.axes = {x.ndim()};
-  options.keepdims = false;
-  return dist::reduce(dist::get_item(x, std::array<Index, 2>{EllipsisIndex{}, NewAxisIndex{}}),
-                      options);
+  if (axis) options.axes = (*axis)->values;
+  options.is_over_none = axis && options.axes.empty();
+  return dist::reduce(x, options);
 }
 
 /// The same of x converted to a dtype, which the result has, or of x itself.

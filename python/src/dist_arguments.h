@@ -9,6 +9,7 @@
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/agree.h"
+#include "cuop/dist/algo/reduce.h"
 #include "cuop/dist/exec/operation.h"
 
 namespace cuop::python {
@@ -42,15 +43,13 @@ inline std::vector<Tensor> given(const dist::CommunicatorPtr& comm, const char* 
   });
 }
 
-/// The axes of a reduction; ShapeError for an empty list, which reduces nothing.
-inline std::vector<int64_t> reduced_axes(const std::optional<Arg<Axes>>& axes, const char* who,
-                                         const char* argument) {
-  if (axes && (*axes)->values.empty()) {
-    throw ShapeError(
-        cat(who, ": ", argument,
-            " is empty, which reduces nothing; needed is at least one dimension, or None"));
-  }
-  return axes ? (*axes)->values : std::vector<int64_t>{};
+/// What is reduced over `dim`: None is all, and an empty tuple no axis, each element alone.
+inline dist::ReduceOptions reduce_options(ReduceKind kind, const std::optional<Arg<Axes>>& dim,
+                                          bool keepdim, std::string_view mode) {
+  dist::ReduceOptions options{kind, {}, keepdim, parse_sum_mode(mode)};
+  if (dim) options.axes = (*dim)->values;
+  options.is_over_none = dim && options.axes.empty();
+  return options;
 }
 
 /// An undefined tensor as None.

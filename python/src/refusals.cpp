@@ -50,10 +50,10 @@ Communicator* communicator_of(nb::handle argument) {
   return tensor->is_defined() ? &tensor->comm() : nullptr;
 }
 
+bool is_in_parts(PyObject* argument) { return nb::isinstance<DistTensor>(nb::handle(argument)); }
+
 bool has_several_parts(std::span<PyObject* const> arguments) {
-  return std::count_if(arguments.begin(), arguments.end(), [](PyObject* argument) {
-           return nb::isinstance<DistTensor>(nb::handle(argument));
-         }) > 1;
+  return std::ranges::count_if(arguments, is_in_parts) > 1;
 }
 
 /// The text of the exception being handled, whatever is in it; "" for the failure of a
@@ -93,6 +93,8 @@ void refuse_together(const std::string& function, bool always_waits,
       dist::prepare_together(*comm, function, [&] { throw ExecutionError(text); });
     } catch (const Error&) {  // that one, or a failure of other ranks; the call has its own error
     }
+  } else if (std::ranges::any_of(arguments, is_in_parts)) {
+    comm->refuse_call(text);  // the others, which may have computed on their parts, hear of it next
   }
 }
 

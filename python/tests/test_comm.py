@@ -181,11 +181,77 @@ def test_wrong_arguments():
     comm = dist.world()
     with pytest.raises(cuop.IndexError, match="rank 1 is out of range for 1 ranks"):
         comm.broadcast(1, root=1)
-    with pytest.raises(cuop.ExecutionError, match="tag 65536"):
-        comm.send(1, 0, tag=65536)
+    for tag in (65536, -1, 2**40):
+        for call in (
+            lambda tag=tag: comm.send(1, 0, tag=tag),
+            lambda tag=tag: comm.recv(0, tag),
+            lambda tag=tag: comm.sendrecv(1, 0, 0, tag=tag),
+        ):
+            with pytest.raises(cuop.ExecutionError, match=f"tag {tag} .* tags are 0 to 65535"):
+                call()
+    for call in (
+        lambda: comm.send(1, 2**40),
+        lambda: comm.recv(2**40),
+        lambda: comm.sendrecv(1, 0, 2**40),
+        lambda: comm.broadcast(1, 2**40),
+        lambda: comm.gather(1, 2**40),
+        lambda: comm.scatter([1], 2**40),
+        lambda: comm.in_world(2**40),
+        lambda: dist.DistTensor.from_parts(comm, [1.0]).gather(2**40),
+    ):
+        with pytest.raises(cuop.IndexError, match=f"rank {2**40} is out of range for 1 ranks"):
+            call()
+    for seconds in (-1, float("nan")):
+        with pytest.raises(cuop.ExecutionError, match="timeout: .* needed are seconds, 0 or more"):
+            comm.timeout = seconds
     with pytest.raises(cuop.ExecutionError, match="0 ranks"):
         dist.run_ranks(print, 0)
     comm.barrier()
+
+
+def test_a_second_thread_of_a_rank_is_refused():
+    def work(comm):
+        comm.timeout = 600
+        threads, errors = [], []
+
+        def all_gather():
+            try:
+                while True:
+                    comm.all_gather(comm.rank)
+            except cuop.errors.Error as error:
+                errors.append(error)
+
+        for _ in range(2):
+            threads.append(threading.Thread(target=all_gather))
+            threads[-1].start()
+        for thread in threads:
+            thread.join()
+        return errors
+
+    for _ in range(20):
+        for errors in dist.run_ranks(work, 3):
+            assert all("another thread of rank" in str(error) for error in errors)
+
+
+def test_threads_use_the_only_rank_together():
+    comm, failed = dist.world(), []
+
+    def work():
+        try:
+            for _ in range(200):
+                assert comm.all_gather(1) == [1]
+                comm.send(2, 0, tag=threading.get_native_id() % 60000)
+                assert comm.recv(0, tag=threading.get_native_id() % 60000) == 2
+                assert distributed_matmul([[2.0]], [[3.0]], MPIManager(comm), None) == 6
+        except Exception as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
 
 
 def test_launcher_of_a_plain_process():

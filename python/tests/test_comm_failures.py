@@ -106,6 +106,23 @@ def in_columns(comm):
     return dist.Sharding(dist.Mesh.line(comm.size), dist.P(None, "r"))
 
 
+def assigned(comm, key):
+    x = in_rows(comm)
+    x[key] = 5
+    return x
+
+
+class Unreadable:
+    """Cannot be unpickled on rank 1."""
+
+    def __init__(self, rank):
+        self.rank = rank
+
+    def __setstate__(self, state):
+        if dist.world().rank == 1:
+            raise ValueError("boom")
+
+
 def over_devices(comm, plan, *arguments, **options):
     return plan(*arguments, machine=executor.RankDevices.of(comm), **options)
 
@@ -161,6 +178,12 @@ OF_METHODS = {
     "an axis of a variance": lambda comm, bad: in_rows(comm).var("x" if bad else 0),
     "a divisor": lambda comm, bad: in_rows(comm).std(0, ddof="x" if bad else 0),
     "a factor": lambda comm, bad: in_rows(comm) @ (5 if bad else in_rows(comm)),
+    "a key": lambda comm, bad: in_rows(comm)["x" if bad else slice(1)].gather_all(),
+    "an index": lambda comm, bad: in_rows(comm)[99 if bad else 0].gather_all(),
+    "the key of an assignment": lambda comm, bad: assigned(comm, "x" if bad else 0).gather_all(),
+    "a size": lambda comm, bad: in_rows(comm).reshape("x" if bad else -1).gather_all(),
+    "a dtype": lambda comm, bad: in_rows(comm).astype("x" if bad else "int8").gather_all(),
+    "an operand": lambda comm, bad: (in_rows(comm) + (np.ones(3) if bad else 1)).gather_all(),
     "an operand beside two": lambda comm, bad: cuop.where(
         in_rows(comm) > 0,
         in_rows(comm),
@@ -180,6 +203,14 @@ WRONG_ON_RANK_1 = {
     "a rank": lambda comm, bad: dist.DistTensor.from_parts(comm, [1.0]).gather(5 if bad else 0),
     "a tag": lambda comm, bad: comm.send(1, 0, tag=-1) if bad else comm.recv(1),
     "a message": lambda comm, bad: comm.send(lambda: 0, 0) if bad else comm.recv(1),
+    "an object that came": lambda comm, bad: (
+        comm.broadcast(Unreadable(comm.rank)),
+        comm.barrier(),
+    ),
+    "one of several that came": lambda comm, bad: (
+        comm.all_gather(Unreadable(comm.rank)),
+        comm.barrier(),
+    ),
 }
 
 

@@ -68,6 +68,50 @@ def test_reductions_over_no_axis_take_each_element_alone(ranks):
 
 
 @pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("name", ["sum", "mean", "prod", "max", "min"])
+def test_functions_over_no_axis_take_each_element_alone(ranks, name):
+    x = np.arange(-3, 9, dtype="int32").reshape(4, 3)
+    everywhere = dist.Sharding.replicated(dist.Mesh.line(ranks))
+    most = np.ones((1,) * 32)
+
+    def work(comm):
+        given = x if comm.rank == 0 else None
+        expected = getattr(cuop.tensor(x), name)(())
+        for sharding in shardings(comm, 2):
+            part = getattr(dist, name)(parted(comm, x, sharding), (), True, output=everywhere)
+            assert part.sharding == everywhere
+            same(part, expected, name)
+        result = getattr(dist, f"{name}_from_root")(comm, given, dim=())
+        assert (result is None) == (comm.rank != 0)
+        if result is not None:
+            np.testing.assert_array_equal(result.numpy(), expected.numpy())
+            assert result.dtype == expected.dtype
+        with pytest.raises(
+            cuop.errors.Error, match="over no axis x may have at most 31 dimensions"
+        ):
+            getattr(dist, f"{name}_from_root")(comm, most if comm.rank == 0 else None, dim=())
+
+    dist.run_ranks(work, ranks)
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_what_is_gathered_has_memory_of_its_own(ranks):
+    def work(comm):
+        given = np.ones((4, 3))
+        for sharding in shardings(comm, 2):
+            x = parted(comm, given, sharding)
+            before = None if x.local is None else x.local.numpy()
+            for gathered in [x.gather_all(), x.gather(comm.size - 1)]:
+                if gathered is not None:
+                    gathered[...] = 7
+            comm.barrier()
+            assert before is None or np.array_equal(x.local.numpy(), before)
+            assert (x.gather_all().numpy() == 1).all()
+
+    dist.run_ranks(work, ranks)
+
+
+@pytest.mark.parametrize("ranks", RANKS)
 def test_transforms_are_numpys(ranks):
     rng = np.random.default_rng(0)
     grid, stack = rng.standard_normal((9, 10)), rng.standard_normal((5, 4, 6))

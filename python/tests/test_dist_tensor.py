@@ -88,6 +88,17 @@ def test_parts_of_different_size_and_conversion():
         np.testing.assert_array_equal(result, np.repeat([1.0, 2, 2, 3, 3, 3], 2).reshape(6, 2))
 
 
+def test_sizes_are_not_negative():
+    def work(comm):
+        rows = dist.Sharding(dist.Mesh.line(comm.size), dist.P("r"))
+        with pytest.raises(cuop.ShapeError, match="sizes must not be negative"):
+            dist.DistTensor(comm, rows, (-4, 9), "float64", cuop.ones((0, 9)))
+        with pytest.raises(cuop.ShapeError, match="owner_box: sizes must not be negative"):
+            rows.owner_box((-4, 9), 0)
+
+    dist.run_ranks(work, 2)
+
+
 def test_shardings_say_who_holds_what():
     mesh = dist.Mesh((2, 3), ("r", "c"))
     assert mesh.size == 6 and mesh.shape == (2, 3) and mesh.coordinates(4) == (1, 1)
@@ -278,3 +289,21 @@ def test_products_of_batches_stay_where_the_batch_lies():
         assert sharding == 'P("r") on Mesh(r=3)'
         np.testing.assert_allclose(product, a @ b, atol=1e-13)
         np.testing.assert_allclose(forced, a @ b, atol=1e-13)
+
+
+@pytest.mark.parametrize("n", [1, 2, 4, 7])
+@pytest.mark.parametrize("ranks", [1, 2, 7])
+def test_short_lines_have_infinities_where_one_tensor_has_them(n, ranks):
+    """A chirp would make NaN of all; of a line this short ranks have no use for it."""
+    for kind, line in (("irfft", [np.inf, 1.0]), ("irfft", [np.inf]), ("fft", [np.inf])):
+        expected = getattr(cuop.fft, kind)(cuop.tensor(line), n).numpy()
+
+        def work(comm, kind=kind, line=line):
+            rows = dist.Sharding(dist.Mesh.line(comm.size), dist.P("r"))
+            given = np.array(line) if comm.rank == 0 else None
+            x = dist.DistTensor.from_root(comm, given).redistribute(rows)
+            return getattr(x, kind)(n).gather_all().numpy(), dist.last_report().plan.strategy
+
+        for made, strategy in dist.run_ranks(work, ranks):
+            assert strategy != "chirp"
+            np.testing.assert_array_equal(made, expected)

@@ -85,6 +85,32 @@ def test_blocks_and_back(ranks, dim):
     assert all(result is None for result in results[1:])
 
 
+@pytest.mark.parametrize("ranks", RANKS)
+def test_parts_have_memory_of_their_own(ranks):
+    def work(mpi):
+        distributor = TensorDistributor(mpi)
+        x = np.ones((4 * ranks, 3))
+        for view in [x, x[::-1], x.T, x[1::2]]:
+            root = view if mpi.is_master_process() else None
+            for result in [
+                distributor.distribute(root),
+                distributor.distribute_compressed(root),
+                *distributor.distribute_2d(root, root, 1, ranks),
+                distributor.gather(view),
+                distributor.allgather(view),
+                distributor.gather_compressed(view),
+                distributor.reduce_sum(view),
+                mpi.allreduce_tensor(view),
+            ]:
+                if result is not None:
+                    result[...] = 7
+            assert (x == 1).all()
+            everywhere = distributor.broadcast(root)
+            assert np.shares_memory(everywhere, x) == mpi.is_master_process()
+
+    on_ranks(ranks, work)
+
+
 @pytest.mark.parametrize("grid", [(1, 1), (2, 1), (1, 3), (2, 3)])
 def test_blocks_of_a_product_on_a_grid(grid):
     a, b = np.random.default_rng(0).standard_normal((2, 7, 7))
@@ -149,3 +175,24 @@ def test_printing_keeps_the_ranks_in_order(capsys):
 
     on_ranks(2, work)
     assert capsys.readouterr().out == "only once\n[rank 0] rank says 0\n[rank 1] rank says 1\n"
+
+
+@pytest.mark.parametrize("culprits", [[1], [0, 1, 2]])
+def test_what_a_placing_function_raises_reaches_every_rank(culprits):
+    def work(mpi):
+        def place(x):
+            if mpi.get_rank() in culprits:
+                raise ZeroDivisionError("nothing to divide by")
+            return x.local
+
+        with pytest.raises((ZeroDivisionError, MPIError), match="nothing to divide by") as caught:
+            mpi.place_tensor(np.ones(3) if mpi.is_master_process() else None, place)
+        assert (mpi.get_rank() in culprits) == isinstance(caught.value, ZeroDivisionError)
+        with pytest.raises(
+            MPIError, match="place_tensor: place: needed is a function that returns"
+        ):
+            mpi.place_tensor(np.ones(3), lambda x: 5)
+        with pytest.raises(MPIError, match="scatter_tensor: dim 5 is out of range"):
+            mpi.scatter_tensor(np.ones(3), 5)
+
+    on_ranks(3, work)

@@ -66,12 +66,6 @@ def test_empty_axes_elsewhere():
     np.testing.assert_array_equal(part.finish(states, 1).numpy(), x)
     assert part.finish(part.fold(x), 6).item() == 15
 
-    def reduce_none(comm):
-        cuop.dist.sum(cuop.dist.DistTensor.from_root(comm, cuop.asarray(x)), dim=())
-
-    with pytest.raises(cuop.ShapeError, match="dim is empty"):
-        cuop.dist.run_ranks(reduce_none, 1)
-
 
 @pytest.mark.parametrize("axes", [3, -1, 2**40, 2**63 - 1, -(2**63), True + 2])
 def test_tensordot_of_more_axes_than_there_are(axes):

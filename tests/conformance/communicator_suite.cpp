@@ -34,7 +34,7 @@ class SuiteTest : public testing::Test {
 std::vector<Case> all_cases() {
   std::vector<Case> all;
   for (const auto& part : {movement_cases(), reduction_cases(), failure_cases(), given_up_cases(),
-                           health_cases(), agreement_cases()}) {
+                           health_cases(), misuse_cases(), agreement_cases()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;

@@ -29,6 +29,8 @@ std::vector<Case> failure_cases();
 std::vector<Case> given_up_cases();
 /// What ranks know of each other, and how those that are left go on.
 std::vector<Case> health_cases();
+/// Two threads at once, missing buffers, waits for ranks that meet without this one.
+std::vector<Case> misuse_cases();
 /// The protocols of agree.h.
 std::vector<Case> agreement_cases();
 

@@ -160,6 +160,7 @@ std::string broadcast_text(Communicator& comm, std::string_view text, int root) 
 
 void prepare_together(Communicator& comm, std::string_view call,
                       const std::function<void()>& prepare) {
+  const Communicator::Use use(comm, call);
   recover_if_failed(comm, call);
   settle(comm, call, error_of([&] {
            comm.check_gpu();
@@ -169,6 +170,7 @@ void prepare_together(Communicator& comm, std::string_view call,
 
 void run_together(Communicator& comm, std::string_view call, const std::function<void()>& prepare,
                   const std::function<void()>& body) {
+  const Communicator::Use use(comm, call);
   prepare_together(comm, call, prepare);
   std::exception_ptr error = error_of([&] {
     body();

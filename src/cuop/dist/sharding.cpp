@@ -104,6 +104,9 @@ bool Sharding::is_replicated() const {
 }
 
 void Sharding::check_fits(const Shape& shape, const char* who) const {
+  for (const int64_t size : shape) {
+    if (size < 0) throw ShapeError(cat(who, ": sizes must not be negative, given shape ", shape));
+  }
   for (int dim = shape.ndim(); dim < spec_.ndim(); ++dim) {
     if (!spec_.axes(dim).empty()) {
       throw ShapeError(

@@ -138,26 +138,46 @@ Tensor convolve(const Geometry& geometry, const std::vector<Part>& parts, const 
   return result;
 }
 
+/// "conv2d" of images and so on: by the spatial dimensions that options name, else by the input's.
+/// ShapeError for an input that has not so many.
+std::string name_of(const ConvOptions& options, const Shape& x) {
+  int spatial = 0;
+  for (const Dims& each : {options.stride, options.padding, options.dilation}) {
+    spatial = std::max(spatial, each.ndim());
+  }
+  if (spatial < 2 || spatial > 3) {  // one value stands for all dimensions
+    if (x.ndim() >= 3 && x.ndim() <= 5) return cat("conv", x.ndim() - 2, "d");
+    throw ShapeError(cat("conv: input of shape ", x, "; needed are 3 to 5 dimensions (N, C, ...)"));
+  }
+  const std::string name = cat("conv", spatial, "d");
+  if (x.ndim() == spatial + 2) return name;
+  throw ShapeError(cat(name, ": input has shape ", x, "; needed are ", spatial + 2, " dimensions (",
+                       spatial == 2 ? "N, C, H, W" : "N, C, D, H, W", ")"));
+}
+
+void check_dtype(const std::string& who, const Placement& input, DType dtype) {
+  if (input.dtype == dtype) return;
+  throw DTypeError(cat(who, ": ", input.name, " is ", input.dtype, ", input is ", dtype,
+                       "; they must share one dtype"));
+}
+
 Mapping map_conv(const ConvOptions& options, const std::vector<Placement>& inputs) {
   if (inputs.size() < 2) throw ExecutionError("conv: weight was not given");
   const Shape& x = inputs[0].shape;
   const Shape& w = inputs[1].shape;
-  if (x.ndim() < 3 || x.ndim() > 5) {
-    throw ShapeError(cat("conv: input of shape ", x, "; needed are 3 to 5 dimensions (N, C, ...)"));
-  }
-  const std::string name = cat("conv", x.ndim() - 2, "d");
+  const std::string name = name_of(options, x);
   Mapping mapping;
   mapping.op = name;
-  mapping.shape = conv_output_shape(name.c_str(), x, w, options);
+  visit_dtype(NumericTypes{}, inputs[0].dtype, name.c_str(), [](auto) {});
   mapping.dtype = inputs[0].dtype;
-  for (const Placement& input : inputs) {
-    if (input.dtype != mapping.dtype) {
-      throw DTypeError(cat(name, ": ", input.name, " is ", input.dtype, ", input is ",
-                           mapping.dtype, "; they must share one dtype"));
+  check_dtype(name, inputs[1], mapping.dtype);
+  mapping.shape = conv_output_shape(name.c_str(), x, w, options);
+  if (inputs.size() > 2) {
+    check_dtype(name, inputs[2], mapping.dtype);
+    if (inputs[2].shape != Shape{w[0]}) {
+      throw ShapeError(
+          cat(name, ": bias has shape ", inputs[2].shape, ", needed is ", Shape{w[0]}));
     }
-  }
-  if (inputs.size() > 2 && inputs[2].shape != Shape{w[0]}) {
-    throw ShapeError(cat(name, ": bias has shape ", inputs[2].shape, ", needed is ", Shape{w[0]}));
   }
   mapping.may_chunk = true;
   mapping.speed = &Machine::conv_speed;

@@ -87,13 +87,16 @@ Operation pencil_operation(const FftOptions& options) {
 
 }  // namespace
 
+void check_batch(const FftBatch& batch) {
+  // -1 means "as it is" in a list of lengths alone.
+  if (batch.n) check_length(name_of(batch.kind, ""), *batch.n);
+}
+
 Operation fft_operation(const FftBatch& batch) {
-  const std::string who = name_of(batch.kind, "");
   FftDims n;
   if (batch.n) n = Dims{*batch.n};
-  return operation(who, {batch.kind, n, Dims{batch.dim}, batch.norm}, [=](const Placement&) {
-    if (batch.n) check_length(who, *batch.n);  // -1 means "as it is" in a list of lengths alone
-  });
+  return operation(name_of(batch.kind, ""), {batch.kind, n, Dims{batch.dim}, batch.norm},
+                   [=](const Placement&) { check_batch(batch); });
 }
 
 Operation fft2d_operation(const Fft2dBatch& batch) {

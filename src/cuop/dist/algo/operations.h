@@ -39,6 +39,8 @@ Operation conv_operation(const ConvOptions& options);
 Operation reduce_operation(const ReduceOptions& options);
 
 Operation fft_operation(const FftBatch& batch);
+/// ShapeError for a length below 1.
+void check_batch(const FftBatch& batch);
 Operation fft2d_operation(const Fft2dBatch& batch);
 
 Operation stencil_operation(Boundary boundary, int64_t iterations);

@@ -1,9 +1,12 @@
 #include "cuop/dist/algo/reduce.h"
 
+#include <array>
 #include <functional>
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/agree.h"
+#include "cuop/dist/algo/index.h"
 #include "cuop/dist/algo/operations.h"
 #include "cuop/dist/exec/call.h"
 #include "cuop/dist/exec/combine.h"
@@ -27,8 +30,9 @@ struct ShardedReduction {
 
 Plan plan_reduction(const ShardedReduction& reduction, const PlanArguments& given) {
   const Placement& x = given.inputs.at(0);
-  const PartialReduction partial = reduction.partial(x.dtype);
   const std::vector<int> axes = reduced_axes(reduction.options, x.shape);
+  const PartialReduction partial = reduction.partial(x.dtype);
+  check_has_elements(reduction.options, axes, x.shape);
   return plan_reduce({reduction.who(), x, axes, reduction.options.keepdims, partial.state_bytes(),
                       partial.result_dtype(), given.output},
                      given.machine, given.strategy);
@@ -111,14 +115,16 @@ Operation reduce_operation(const ReduceOptions& options) {
 }
 
 std::vector<int> reduced_axes(const ReduceOptions& options, const Shape& x) {
-  if (x.ndim() == 0 && options.axes.empty()) return {};
-  const char* who = name(options.kind);
-  const std::vector<int> axes = normalize_axes(options.axes, x.ndim(), who);
+  if (options.is_over_none || (x.ndim() == 0 && options.axes.empty())) return {};
+  return normalize_axes(options.axes, x.ndim(), name(options.kind));
+}
+
+void check_has_elements(const ReduceOptions& options, const std::vector<int>& axes,
+                        const Shape& x) {
   const bool needs_one = options.kind == ReduceKind::kMax || options.kind == ReduceKind::kMin;
   if (needs_one && elements_along(axes, x) == 0) {
-    throw ShapeError(cat(who, ": no elements to reduce in a tensor of shape ", x));
+    throw ShapeError(cat(name(options.kind), ": no elements to reduce in a tensor of shape ", x));
   }
-  return axes;
 }
 
 int64_t elements_along(const std::vector<int>& axes, const Shape& x) {
@@ -127,12 +133,42 @@ int64_t elements_along(const std::vector<int>& axes, const Shape& x) {
   return count;
 }
 
+namespace {
+
+/// Over no axis is over one of one element behind the others.
+ReduceOptions over_last(ReduceOptions options) {
+  options.axes = {-1};
+  options.keepdims = options.is_over_none = false;
+  return options;
+}
+
+}  // namespace
+
+void check_takes_axis(const ReduceOptions& options, int ndim) {
+  if (ndim < kMaxDims) return;
+  throw ShapeError(cat(name(options.kind), ": over no axis x may have at most ", kMaxDims - 1,
+                       " dimensions, it has ", ndim));
+}
+
 DistTensor reduce(const DistTensor& x, const ReduceOptions& options, const CallOptions& call) {
+  if (options.is_over_none && x.is_defined()) {
+    check_takes_axis(options, x.ndim());
+    const std::array<Index, 2> with_one{EllipsisIndex{}, NewAxisIndex{}};
+    return reduce(get_item(x, with_one), over_last(options), call);
+  }
   return run_sharded(reduce_operation(options), {x}, call);
 }
 
 Tensor reduce_from_root(const CommunicatorPtr& comm, const Tensor& x, const ReduceOptions& options,
                         const CallOptions& call) {
+  if (options.is_over_none) {
+    const Tensor with_one = make_together(*comm, name(options.kind), [&] {
+      if (!x.is_defined()) return x;
+      check_takes_axis(options, x.ndim());
+      return unsqueeze(x, x.ndim());
+    });
+    return run_rooted(comm, reduce_operation(over_last(options)), {with_one}, call);
+  }
   return run_rooted(comm, reduce_operation(options), {x}, call);
 }
 

@@ -92,21 +92,22 @@ void check_stencil(const std::vector<Placement>& inputs, int64_t iterations) {
   if (grid.shape.ndim() != 2) {
     throw ShapeError(cat("stencil_2d: a grid of 2 dimensions is needed, given ", grid.shape));
   }
-  if (kernel.shape.ndim() != 2 || kernel.shape[0] % 2 == 0 || kernel.shape[1] % 2 == 0) {
-    throw ShapeError(cat("stencil_2d: the kernel has shape ", kernel.shape,
-                         "; needed are 2 dimensions of odd size"));
-  }
   if (!is_floating(grid.dtype) && !is_complex(grid.dtype)) {
     throw DTypeError(
         cat("stencil_2d: a floating grid is needed, real or complex, given ", grid.dtype));
   }
-  if (is_complex(kernel.dtype) && !is_complex(grid.dtype)) {
-    throw DTypeError(cat("stencil_2d: the kernel is ", kernel.dtype, ", the grid ", grid.dtype,
-                         "; a complex kernel needs a complex grid"));
-  }
   if (iterations < 0) {
     throw ExecutionError(
         cat("stencil_2d: ", iterations, " iterations were given, needed are 0 or more"));
+  }
+  const bool is_matrix = kernel.shape.ndim() == 2;
+  if (is_matrix && is_complex(kernel.dtype) && !is_complex(grid.dtype)) {
+    throw DTypeError(cat("stencil_2d: the kernel is ", kernel.dtype, ", the grid ", grid.dtype,
+                         "; a complex kernel needs a complex grid"));
+  }
+  if (!is_matrix || kernel.shape[0] % 2 == 0 || kernel.shape[1] % 2 == 0) {
+    throw ShapeError(cat("stencil_2d: the kernel has shape ", kernel.shape,
+                         "; needed are 2 dimensions of odd size"));
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/error.h"
+#include "cuop/core/interruptible.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/dist/comm/launch.h"
@@ -49,7 +50,7 @@ std::shared_ptr<Communicator> connect(const Launch& launch) {
 
 std::shared_ptr<Communicator> world() {
   if (auto comm = current_communicator()) return comm;
-  static std::mutex mutex;
+  static auto& mutex = *new InterruptibleMutex("world: meeting the other ranks");
   static auto* const process_world = new std::shared_ptr<Communicator>;  // outlives all statics
   const std::lock_guard lock(mutex);
   if (!*process_world) {

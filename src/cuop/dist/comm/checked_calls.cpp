@@ -6,7 +6,6 @@
 
 #include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
-#include "cuop/core/fork_steps.h"
 #include "cuop/core/noncopyable.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
@@ -93,18 +92,45 @@ class Communicator::CallTime : NonCopyable {
   std::chrono::steady_clock::time_point begin_;
 };
 
-Communicator::Communicator(double timeout)
-    : timeout_(timeout), forks_before_(forks_before_this_process()) {}
+Communicator::Communicator(double timeout) : timeout_(timeout) {}
 
-bool Communicator::is_at_home() const {
-  return forks_before_ == forks_before_this_process() || size() == 1;
-}
+bool Communicator::is_at_home() const { return process_.is_here() || size() == 1; }
 
 void Communicator::check_process(std::string_view who) const {
   if (is_at_home()) return;
   throw CommunicationError(cat(who, ": this process was forked from rank ", rank(), " of ", size(),
                                " and is no rank itself; make the call in the rank's process, or "
                                "start ranks of this one with run_ranks"));
+}
+
+Communicator::Use::Use(Communicator& comm, std::string_view who) {
+  comm.check_process(who);
+  const std::thread::id self = std::this_thread::get_id();
+  if (comm.size() == 1 || comm.user_.load(std::memory_order_relaxed) == self) return;
+  std::thread::id nobody;
+  if (comm.user_.compare_exchange_strong(nobody, self, std::memory_order_acquire)) {
+    entered_ = &comm;
+    return;
+  }
+  const std::string text =
+      cat(who, ": another thread of rank ", comm.rank(), " of ", comm.size(),
+          " is in a call of this communicator, which one thread at a time may use; split makes one "
+          "for each");
+  count_collective_call();  // the others are told here
+  comm.abort(text);
+  throw ExecutionError(text);
+}
+
+Communicator::Use::~Use() {
+  if (entered_) entered_->user_.store({}, std::memory_order_release);
+}
+
+void Communicator::set_timeout(double seconds) {
+  if (!(seconds >= 0.0)) {
+    throw ExecutionError(
+        cat("timeout: ", seconds, " was given; needed are seconds, 0 or more, infinity included"));
+  }
+  timeout_ = seconds;
 }
 
 void Communicator::note_sent(int dst, int64_t bytes) {
@@ -120,7 +146,7 @@ void Communicator::set_sent(int64_t bytes, std::vector<int64_t> to) {
 }
 
 void Communicator::check_and_run(const Collective& call) {
-  check_process(call.name());
+  const Use use(*this, call.name());
   const CallTime time(*this);
   check_call(*this, [&] {
     const char* const who = call.name();
@@ -132,6 +158,7 @@ void Communicator::check_and_run(const Collective& call) {
     if (call.kind == Kind::kReduceScatter) check_counts(who, call.counts, size());
     check_count(who, call.count);
     if (call.kind >= Kind::kReduce) check_reducible(who, call.dtype, call.op);
+    check_buffers(call, rank());
   });
   note_gpu(call.stream);
   if (goes_by_exchange(call)) {
@@ -168,7 +195,7 @@ void Communicator::check_gpu() const {
 }
 
 void Communicator::barrier() {
-  check_process("barrier");
+  const Use use(*this, "barrier");
   const CallTime time(*this);
   run({.kind = Kind::kBarrier});
 }
@@ -206,7 +233,7 @@ void Communicator::all_to_all(const void* send, std::span<const Block> send_bloc
 
 void Communicator::exchange(std::span<const Patch> sends, std::span<const Patch> receives,
                             Stream stream) {
-  check_process("exchange");
+  const Use use(*this, "exchange");
   const CallTime time(*this);
   const Collective call{
       .kind = Kind::kExchange, .sends = sends, .receives = receives, .stream = stream};
@@ -238,8 +265,10 @@ void Communicator::all_reduce(const void* send, void* recv, int64_t count, DType
 
 void Communicator::reduce_scatter(const void* send, void* recv, std::span<const int64_t> counts,
                                   DType dtype, ReduceKind op, Stream stream) {
-  const int64_t count = std::accumulate(counts.begin(), counts.end(), int64_t{0});
-  Collective call = of_elements(Kind::kReduceScatter, send, recv, count, dtype, op, stream);
+  // A sum that is too large is refused with the counts.
+  const uint64_t count = std::accumulate(counts.begin(), counts.end(), uint64_t{0});
+  Collective call =
+      of_elements(Kind::kReduceScatter, send, recv, static_cast<int64_t>(count), dtype, op, stream);
   call.counts = counts;
   check_and_run(call);
 }

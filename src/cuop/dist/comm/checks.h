@@ -88,14 +88,20 @@ int64_t collective_calls();
 void count_collective_call();
 
 /// IndexError "broadcast: rank 5 is out of range for 4 ranks".
-void check_rank(std::string_view who, int rank, int size);
-/// The peer, the length and the tag of a message; tags lie in [0, 65536).
-void check_envelope(std::string_view who, int64_t bytes, int peer, int tag, int size);
-/// ExecutionError for a negative count of bytes or elements.
+void check_rank(std::string_view who, int64_t rank, int size);
+/// The peer and the tag of a message: IndexError, ExecutionError unless the tag lies in [0, 65536).
+void check_address(std::string_view who, int64_t peer, int64_t tag, int size);
+/// Those, the length and the buffer of a message; it needs none where it is empty.
+void check_message_of(std::string_view who, const void* data, int64_t bytes, int peer, int tag,
+                      int size);
+/// ExecutionError for a count of bytes or elements that is negative, or larger than memory.
 void check_count(std::string_view who, int64_t count);
 /// ExecutionError unless there is one block of non-negative offset and length for each rank.
 void check_blocks(std::string_view who, std::span<const Block> blocks, int size);
-/// ExecutionError unless there is one non-negative count for each rank.
+/// ExecutionError where the rank has bytes to send or to receive in the call, and no buffer. Its
+/// root, blocks and counts have been checked.
+void check_buffers(const Collective& call, int rank);
+/// ExecutionError unless there is one non-negative count for each rank, and their sum is in memory.
 void check_counts(std::string_view who, std::span<const int64_t> counts, int size);
 /// IndexError for a peer that is none of `size` ranks, ExecutionError where there is no tensor,
 /// DeviceError for one that is not on the stream's device, DTypeError for several dtypes.

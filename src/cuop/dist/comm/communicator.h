@@ -2,7 +2,7 @@
 // lie (`exchange`), but knows nothing of how tensors are distributed.
 // Counts are int64; every wait has a deadline; every failure names its rank. Each call is
 // collective unless it says otherwise: all ranks call the same operations in the same order. One
-// thread a rank uses a communicator.
+// thread a rank uses a communicator at a time; a second one fails it (`Use`).
 //
 // Failure is one rule everywhere: a CommunicationError raised by an operation (a deadline, a lost
 // peer, a wrong length, an abort) leaves the communicator failed on all its ranks, also on those
@@ -30,6 +30,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -37,9 +38,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "cuop/core/dtype.h"
+#include "cuop/core/home_process.h"
 #include "cuop/core/noncopyable.h"
 #include "cuop/core/reduce_kind.h"
 #include "cuop/core/stream.h"
@@ -212,9 +215,10 @@ class Communicator {
   /// negative colour.
   virtual std::shared_ptr<Communicator> split(int color, int key) = 0;
 
-  /// Seconds a wait lasts before it raises; initially CUOP_COMM_TIMEOUT.
+  /// Seconds a wait lasts before it raises; initially CUOP_COMM_TIMEOUT. ExecutionError unless 0 or
+  /// more.
   double timeout() const { return timeout_; }
-  void set_timeout(double seconds) { timeout_ = seconds; }
+  void set_timeout(double seconds);
 
   /// For callers that find a wrong argument before they can make the call. This rank refuses the
   /// next collective call: the others raise with the text unless they refuse it too. Not
@@ -248,6 +252,18 @@ class Communicator {
   /// dies meanwhile. A rank that was left out and comes all the same raises CommunicationError.
   /// What was split from this communicator stays failed with it.
   virtual std::shared_ptr<Communicator> shrink() = 0;
+
+  /// The calls of this thread, which are one inside another, while it lives; first of all
+  /// `check_process`. Where another thread is in a call, the communicator fails on all ranks and
+  /// this thread raises ExecutionError. A rank alone waits for nobody: it may be used by several.
+  class Use : NonCopyable {
+   public:
+    Use(Communicator& comm, std::string_view who);
+    ~Use();
+
+   private:
+    Communicator* entered_ = nullptr;  // null inside another call
+  };
 
   /// CommunicationError in a child of fork, whose calls would be taken for those of the rank that
   /// it was forked from; of a rank alone there is nobody to take them.
@@ -308,8 +324,9 @@ class Communicator {
   std::optional<bool> have_gpus_;
   int64_t mapped_from_ = int64_t{64} << 10;
   Device gpu_ = kCpu;  // that calls have used last; the host before they have used any
+  std::atomic<std::thread::id> user_ = {};  // whose calls these are now
   std::array<std::shared_ptr<const Machine>, 3> figures_;
-  const int forks_before_;  // the rank's process
+  const HomeProcess process_;  // the rank's
 };
 
 }  // namespace cuop::dist

@@ -20,6 +20,8 @@ using Clock = std::chrono::steady_clock;
 /// because only one of them may be the cause.
 constexpr double kEnquirySeconds = 0.1;
 constexpr double kLongEnquirySeconds = 1.0;
+/// What a rank has sent may come so much later than the news of its next call.
+constexpr auto kOnItsWay = std::chrono::milliseconds(200);
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -343,6 +345,29 @@ void FailureWatch::check_message(std::string_view op, int peer) {
   // A rank that has come to the next collective call since then has gone on.
   if (found == refused_messages_.end() || found->second.call != calls_) return;
   fail(op, peer, cat("waits for ", named(peer), ", which refused a message: ", found->second.text));
+}
+
+/// "recover" or "shrink" while the rank waits in one, of this communicator or one around it, to
+/// which this rank has not come, else "".
+std::string_view FailureWatch::meeting_of(int peer) const {
+  if (peer == transport_->rank()) return "";
+  for (const FailureWatch* each = this;; each = each->parent_.get()) {
+    if (each->meets_[static_cast<size_t>(peer)] > each->recoveries_) return "recover";
+    if (each->survivors_.is_here(peer, each->shrinks_ + 1)) return "shrink";
+    if (!each->parent_) return "";
+    peer = each->members_[static_cast<size_t>(peer)];
+  }
+}
+
+void FailureWatch::check_meeting(std::string_view op, int peer,
+                                 std::optional<Clock::time_point>& seen) {
+  const Lock lock(*mutex_);
+  const std::string_view meeting = meeting_of(peer);
+  if (meeting.empty()) return seen.reset();
+  const Clock::time_point now = Clock::now();
+  if (!seen) seen = now;
+  if (now - *seen <= kOnItsWay) return;
+  fail(op, peer, cat("waits for ", named(peer), ", which has called ", meeting));
 }
 
 void FailureWatch::abort(const std::string& reason, int failed) noexcept {

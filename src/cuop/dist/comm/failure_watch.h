@@ -20,12 +20,15 @@
 // that have made or come to make that call, and not refused it too, fail with the refusal's text.
 #pragma once
 
+#include <chrono>
 #include <list>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cuop/core/error.h"
@@ -116,6 +119,11 @@ class FailureWatch {
   /// In a wait for a message to or from `peer`: raises when that rank has refused one.
   void check_message(std::string_view op, int peer);
 
+  /// In a wait for `peer`: raises when that rank waits in a `recover` or `shrink` to which this one
+  /// has not come, and what it has sent before would be here. `seen` is when that was seen first.
+  void check_meeting(std::string_view op, int peer,
+                     std::optional<std::chrono::steady_clock::time_point>& seen);
+
   /// `failed`: the rank in the root that is why, -1 for this one.
   void abort(const std::string& reason, int failed = -1) noexcept;
   std::string failure();
@@ -147,6 +155,7 @@ class FailureWatch {
   bool is_failed() const { return failure_.epoch == epoch(); }
   CommunicationError error_in(std::string_view op, const std::string& text, int blamed);
   void check_missing(std::string_view op, int rank);
+  std::string_view meeting_of(int peer) const;
   void check_same_call(const Collective& call, int peer);
   SeenRank seen(int place) const;
   std::string why_gone(int rank);

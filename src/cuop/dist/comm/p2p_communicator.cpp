@@ -177,6 +177,7 @@ class P2pCommunicator::Operation final : public Exchange, private NonCopyable {
     std::optional<AwaitedPeer> waiting;
     backend::cuda::WaitingPause pause;
     Clock::time_point start = Clock::now(), looked = start;
+    std::optional<Clock::time_point> met;  // when the peer was first seen to meet others
     int64_t moved = pending.delivery->moved();
     for (int looks = 1; !test(pending); ++looks) {
       comm_.watch_->check(name_);
@@ -188,6 +189,7 @@ class P2pCommunicator::Operation final : public Exchange, private NonCopyable {
         if (pending.delivery->moved() != moved) {  // slow is not dead
           moved = pending.delivery->moved();
           start = Clock::now();
+          met.reset();
           if (waiting) waiting->note();
         }
         const Clock::time_point now = Clock::now();
@@ -195,6 +197,7 @@ class P2pCommunicator::Operation final : public Exchange, private NonCopyable {
           looked = now;
           comm_.watch_->check_heartbeats(name_, pending.peer, call_);
         }
+        comm_.watch_->check_meeting(name_, pending.peer, met);
         const double waited = std::chrono::duration<double>(now - start).count();
         if (waited > comm_.timeout_ && is_own) {
           comm_.watch_->fail(name_, rank(), cat("waited ", comm_.timeout_, " s for its own GPU"));
@@ -280,12 +283,14 @@ int P2pCommunicator::local_size() const {
 }
 
 void P2pCommunicator::send_to_self(const void* data, int64_t bytes, int tag) {
+  const std::lock_guard lock(to_self_mutex_);
   if (to_self_epoch_ != watch_->epoch()) to_self_.clear();
   to_self_epoch_ = watch_->epoch();
   to_self_.put(data, bytes, tag);
 }
 
 void P2pCommunicator::recv_from_self(std::string_view op, void* data, int64_t bytes, int tag) {
+  const std::lock_guard lock(to_self_mutex_);
   const int64_t length = to_self_epoch_ == watch_->epoch() ? to_self_.next_length(tag) : -1;
   if (length < 0) {
     watch_->fail(op, rank(), cat("waits for a message of tag ", tag, " that it has not sent"));
@@ -299,8 +304,8 @@ void P2pCommunicator::recv_from_self(std::string_view op, void* data, int64_t by
 }
 
 void P2pCommunicator::send(const void* data, int64_t bytes, int dst, int tag) {
-  check_process("send");
-  check_message(*this, [&] { check_envelope("send", bytes, dst, tag, size()); });
+  const Use use(*this, "send");
+  check_message(*this, [&] { check_message_of("send", data, bytes, dst, tag, size()); });
   Operation operation(*this, "send", tag);
   if (dst == rank()) return send_to_self(data, bytes, tag);
   operation.post_any_send(data, bytes, dst);
@@ -308,8 +313,8 @@ void P2pCommunicator::send(const void* data, int64_t bytes, int dst, int tag) {
 }
 
 void P2pCommunicator::recv(void* data, int64_t bytes, int src, int tag) {
-  check_process("recv");
-  check_message(*this, [&] { check_envelope("recv", bytes, src, tag, size()); });
+  const Use use(*this, "recv");
+  check_message(*this, [&] { check_message_of("recv", data, bytes, src, tag, size()); });
   Operation operation(*this, "recv", tag);
   if (src == rank()) return recv_from_self("recv", data, bytes, tag);
   operation.post_any_recv(data, bytes, src);
@@ -318,10 +323,10 @@ void P2pCommunicator::recv(void* data, int64_t bytes, int src, int tag) {
 
 void P2pCommunicator::sendrecv(const void* send_data, int64_t send_bytes, int dst, void* recv_data,
                                int64_t recv_bytes, int src, int tag) {
-  check_process("sendrecv");
+  const Use use(*this, "sendrecv");
   check_message(*this, [&] {
-    check_envelope("sendrecv", send_bytes, dst, tag, size());
-    check_envelope("sendrecv", recv_bytes, src, tag, size());
+    check_message_of("sendrecv", send_data, send_bytes, dst, tag, size());
+    check_message_of("sendrecv", recv_data, recv_bytes, src, tag, size());
   });
   Operation operation(*this, "sendrecv", tag);
   if (dst == rank()) {
@@ -446,7 +451,7 @@ void P2pCommunicator::check_own_block(const Collective& call) {
 }
 
 std::shared_ptr<Communicator> P2pCommunicator::split(int color, int key) {
-  check_process("split");
+  const Use use(*this, "split");
   const SplitGroup group = choose_split_group(*this, color, key, splits_);
   splits_ = group.number;
   std::shared_ptr<Transport> part = transport_->split(color, group);
@@ -464,7 +469,7 @@ void P2pCommunicator::start_heartbeat(const HostWay& way) {
 }
 
 std::shared_ptr<Communicator> P2pCommunicator::shrink() {
-  check_process("shrink");
+  const Use use(*this, "shrink");
   SplitGroup group;
   group.members = watch_->agree_on_survivors(timeout_);
   forget_streams();
@@ -482,7 +487,7 @@ std::shared_ptr<Communicator> P2pCommunicator::shrink() {
 }
 
 void P2pCommunicator::recover() {
-  check_process("recover");
+  const Use use(*this, "recover");
   watch_->recover(timeout_);
   forget_streams();
   to_self_.clear();

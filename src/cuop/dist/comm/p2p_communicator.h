@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "cuop/dist/comm/communicator.h"
@@ -102,6 +103,7 @@ class P2pCommunicator final : public Communicator {
   std::unique_ptr<Fabric> fabric_;          ///< null until the first exchange
   std::unique_ptr<SharedExchange> shared_;  ///< null where the fabric is used
   int64_t fabric_epoch_ = 0;
+  std::mutex to_self_mutex_;  // threads may share a rank that is alone
   Mailbox to_self_;
   int64_t to_self_epoch_ = 0;  // messages of an earlier epoch are dropped
 };

@@ -62,14 +62,14 @@ class ThreadCommunicator final : public Communicator {
   std::string failure() const override { return world_->failure(); }
   bool is_failure_reported() const override { return world_->is_failure_reported(rank_); }
   void recover() override {
-    check_process("recover");
+    const Use use(*this, "recover");
     world_->recover(caller("recover"));
     forget_other_gpus();
   }
   std::vector<RankHealth> health() const override { return world_->health(); }
   std::exception_ptr cause_of(std::exception_ptr error) override;
   std::shared_ptr<Communicator> shrink() override {
-    check_process("shrink");
+    const Use use(*this, "shrink");
     forget_other_gpus();
     auto [world, rank] = world_->shrink(caller("shrink"));
     return std::make_shared<ThreadCommunicator>(std::move(world), rank, timeout_);
@@ -272,8 +272,8 @@ void ThreadCommunicator::raise(const char* op, const std::exception_ptr& error) 
 }
 
 void ThreadCommunicator::send(const void* data, int64_t bytes, int dst, int tag) {
-  check_process("send");
-  check_message(*this, [&] { check_envelope("send", bytes, dst, tag, size()); });
+  const Use use(*this, "send");
+  check_message(*this, [&] { check_message_of("send", data, bytes, dst, tag, size()); });
   trace::Span span("send", "comm");
   world_->send(messenger("send"), data, bytes, dst, tag);
   if (dst != rank_) note_sent(dst, bytes);
@@ -281,18 +281,18 @@ void ThreadCommunicator::send(const void* data, int64_t bytes, int dst, int tag)
 }
 
 void ThreadCommunicator::recv(void* data, int64_t bytes, int src, int tag) {
-  check_process("recv");
-  check_message(*this, [&] { check_envelope("recv", bytes, src, tag, size()); });
+  const Use use(*this, "recv");
+  check_message(*this, [&] { check_message_of("recv", data, bytes, src, tag, size()); });
   trace::Span span("recv", "comm");
   world_->recv(messenger("recv"), data, bytes, src, tag);
 }
 
 void ThreadCommunicator::sendrecv(const void* send_data, int64_t send_bytes, int dst,
                                   void* recv_data, int64_t recv_bytes, int src, int tag) {
-  check_process("sendrecv");
+  const Use use(*this, "sendrecv");
   check_message(*this, [&] {
-    check_envelope("sendrecv", send_bytes, dst, tag, size());
-    check_envelope("sendrecv", recv_bytes, src, tag, size());
+    check_message_of("sendrecv", send_data, send_bytes, dst, tag, size());
+    check_message_of("sendrecv", recv_data, recv_bytes, src, tag, size());
   });
   trace::Span span("sendrecv", "comm");
   world_->sendrecv(messenger("sendrecv"), send_data, send_bytes, dst, recv_data, recv_bytes, src,
@@ -446,7 +446,7 @@ void ThreadCommunicator::exchange_reduce_scatter(const Collective& call) {
 }
 
 std::shared_ptr<Communicator> ThreadCommunicator::split(int color, int key) {
-  check_process("split");
+  const Use use(*this, "split");
   const SplitGroup group = choose_split_group(*this, color, key);
   std::shared_ptr<ThreadWorld> child;
   const bool is_leader = color >= 0 && group.rank == 0;

@@ -123,6 +123,10 @@ void ThreadWorld::check_awaited(Lock& lock, const Caller& caller, const std::vec
           caller, rank,
           cat("waits for ", named(rank), ", which refused a message: ", other.refused_message));
     }
+    if (other.met_in != nullptr) {
+      fail_and_throw(caller, rank,
+                     cat("waits for ", named(rank), ", which has called ", other.met_in));
+    }
     if (other.has_left) {
       throw *with_family(lock, [&]() -> std::optional<CommunicationError> {
         return fail_family(caller, in_root(rank),

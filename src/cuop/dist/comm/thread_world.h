@@ -116,6 +116,7 @@ class ThreadWorld {
     const char* op = "";  // in which it has arrived
     bool is_recovering = false;
     bool has_left = false;
+    const char* met_in = nullptr;  // recover or shrink, of this world or one around it
     bool is_shrinking = false;
     bool is_left_out = false;  // others went on without it
     bool knows_failure = false;
@@ -178,6 +179,9 @@ class ThreadWorld {
   void mark_failed(int rank, const std::string& reason);
   void settle_refusals();
   void leave_locked(int rank_in_root);
+  /// The rank, counted in the first world, comes to no other call of this world or its parts while
+  /// it waits in `op` for all; null when it does again. Wakes whoever may wait for it.
+  void note_meeting(int rank_in_root, const char* op);
   std::vector<int> not_arrived() const;
   CommunicationError error_in(const Caller& caller, const std::string& text, int blamed);
   /// The failed rank where it has left, else the first that has; -1 where none has.

@@ -1,5 +1,6 @@
 // How ranks that are threads come back from a failure: all of them, or those that are left.
 #include <algorithm>
+#include <utility>
 
 #include "cuop/core/interrupt.h"
 #include "cuop/core/text.h"
@@ -28,6 +29,7 @@ void ThreadWorld::reset_locked() {
   for (Rank& rank : ranks_) {
     rank.inbox.clear();
     rank.has_arrived = rank.is_recovering = rank.knows_failure = false;
+    rank.met_in = nullptr;
     rank.calls = 0;
     rank.refused_calls.clear();
     rank.refused_message_at = -1;
@@ -45,6 +47,7 @@ void ThreadWorld::reset_locked() {
 void ThreadWorld::recover(const Caller& caller) {
   Lock lock(mutex_);
   at_rank(caller.rank).is_recovering = true;
+  note_meeting(in_root(caller.rank), caller.op);
   if (++recovering_ == size()) {
     reset_locked();
     wake_all();
@@ -54,6 +57,7 @@ void ThreadWorld::recover(const Caller& caller) {
   int gone = -1;
   const auto give_up = [&] {
     at_rank(caller.rank).is_recovering = false;
+    note_meeting(in_root(caller.rank), nullptr);
     --recovering_;
   };
   try {
@@ -95,6 +99,14 @@ void ThreadWorld::leave_locked(int rank_in_root) {
   for_each_child([&](ThreadWorld& child) { child.leave_locked(rank_in_root); });
 }
 
+void ThreadWorld::note_meeting(int rank_in_root, const char* op) {
+  for (int rank = 0; rank < size(); ++rank) {
+    if (in_root(rank) == rank_in_root) at_rank(rank).met_in = op;
+  }
+  wake_all();
+  for_each_child([&](ThreadWorld& child) { child.note_meeting(rank_in_root, op); });
+}
+
 std::pair<std::shared_ptr<ThreadWorld>, int> ThreadWorld::shrink(const Caller& caller) {
   Lock lock(mutex_);
   Rank& self = at_rank(caller.rank);
@@ -105,14 +117,16 @@ std::pair<std::shared_ptr<ThreadWorld>, int> ThreadWorld::shrink(const Caller& c
              return rank.is_shrinking || rank.has_left || rank.is_left_out;
            });
   };
-  wake_all();
+  note_meeting(in_root(caller.rank), caller.op);
   try {
     if (self.is_shrinking) wait_interruptibly(self.wake, lock, caller.deadline(), is_settled);
   } catch (...) {
     self.is_shrinking = false;
+    note_meeting(in_root(caller.rank), nullptr);
     throw;
   }
   if (self.is_shrinking && shrinks_ == before) conclude_shrink();
+  if (self.is_left_out) note_meeting(in_root(caller.rank), nullptr);
   const auto place = std::find(survivors_.begin(), survivors_.end(), caller.rank);
   if (!self.is_left_out && place != survivors_.end()) {
     return {shrunk_, static_cast<int>(place - survivors_.begin())};
@@ -133,6 +147,10 @@ void ThreadWorld::conclude_shrink() {
     each.is_shrinking = false;
   }
   shrunk_ = std::make_shared<ThreadWorld>(static_cast<int>(survivors_.size()));
+  // Who was left out need not wait here for one that has gone on; else all are here again.
+  for (int rank = 0; rank < size() && std::cmp_equal(survivors_.size(), size()); ++rank) {
+    note_meeting(in_root(rank), nullptr);
+  }
   ++shrinks_;
   wake_all();
 }

@@ -76,17 +76,32 @@ DistTensor redistribute(const DistTensor& x, const Sharding& sharding, const Wir
   return result;
 }
 
-Tensor gather(const DistTensor& x, int root) {
-  const Sharding at_root = make_together(x.comm(), cat("gather to rank ", root), [&] {
-    return Sharding::on_rank(x.sharding().mesh(), root);
-  });
-  const DistTensor moved = redistribute(x, at_root);
-  return x.comm().rank() == root ? moved.local() : Tensor();
-}
+namespace {
 
-Tensor gather_all(const DistTensor& x) {
+Tensor everywhere(const DistTensor& x) {
   return redistribute(x, Sharding::replicated(Mesh::line(x.comm().size()))).local();
 }
+
+/// Who gathers may write to what comes: no view of the part.
+Tensor in_own_memory(const Tensor& gathered, const DistTensor& x) {
+  const Tensor& part = x.local();
+  const bool is_shared =
+      part.is_defined() && gathered.is_defined() && gathered.storage() == part.storage();
+  return is_shared ? clone(gathered) : gathered;
+}
+
+}  // namespace
+
+Tensor gather(const DistTensor& x, int64_t root) {
+  const Sharding at_root = make_together(x.comm(), cat("gather to rank ", root), [&] {
+    check_rank("gather", root, x.comm().size());
+    return Sharding::on_rank(x.sharding().mesh(), static_cast<int>(root));
+  });
+  const DistTensor moved = redistribute(x, at_root);
+  return x.comm().rank() == root ? in_own_memory(moved.local(), x) : Tensor();
+}
+
+Tensor gather_all(const DistTensor& x) { return in_own_memory(everywhere(x), x); }
 
 Tensor whole(const DistTensor& x, const char* who) {
   if (!x.is_defined()) throw ExecutionError(cat(who, ": a distributed tensor is undefined"));
@@ -99,7 +114,7 @@ Tensor whole(const DistTensor& x, const char* who) {
                        "gather_all or gather");
     });
   }
-  return gather_all(x);
+  return everywhere(x);
 }
 
 Tensor all_reduce(const CommunicatorPtr& comm, const Tensor& tensor, ReduceKind op) {

@@ -12,9 +12,10 @@ namespace cuop::dist {
 /// each row of a piece (its last axis) is scaled by a power of two; DTypeError for elements that
 /// are no floats.
 DistTensor redistribute(const DistTensor& x, const Sharding& sharding, const Wire& wire = {});
-/// The whole tensor on rank `root`, undefined elsewhere.
-Tensor gather(const DistTensor& x, int root = 0);
-/// The whole tensor on every rank.
+/// The whole tensor on rank `root`, in memory of its own, undefined elsewhere. IndexError for a
+/// `root` that is no rank.
+Tensor gather(const DistTensor& x, int64_t root = 0);
+/// The whole tensor on every rank, in memory of its own.
 Tensor gather_all(const DistTensor& x);
 /// The same for a conversion `who` that nobody called gather. Where x lies on every rank already
 /// this waits for nobody; else inside a StrictScope a GatherError on all ranks unless x has one

@@ -150,6 +150,13 @@ bool is_long(const FftProblem& problem) {
   return true;
 }
 
+/// Of shorter lines ranks would have less than a column each, and an infinity in one, which a chirp
+/// spreads as NaN over all, does not show in the right places.
+bool is_worth_chirp(const FftProblem& problem) {
+  const auto [m1, m2] = ChirpSteps(problem).sizes().matrix;
+  return std::min(m1, m2) >= std::max(2, problem.x.sharding.mesh().size());
+}
+
 }  // namespace
 
 Plan plan_fft(const FftProblem& problem, const Machine& machine, std::string_view strategy) {
@@ -160,7 +167,10 @@ Plan plan_fft(const FftProblem& problem, const Machine& machine, std::string_vie
     const int ranks = problem.x.sharding.mesh().size();
     const auto factors = four_step_factors(problem.lengths[0], ranks);
     if (factors) plans.push_back(plan_four_step(problem, *factors, machine));
-    if (element_count(problem.x.shape) > 0) plans.push_back(plan_chirp(problem, machine));
+    const bool is_asked_for = strategy == kChirp;
+    if (element_count(problem.x.shape) > 0 && (is_asked_for || is_worth_chirp(problem))) {
+      plans.push_back(plan_chirp(problem, machine));
+    }
   }
   return choose(std::move(plans), machine, strategy, fft_floor(problem, machine));
 }
