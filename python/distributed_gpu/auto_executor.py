@@ -141,7 +141,8 @@ class AutoExecutor:
         return self._run("add", [A, B], return_on_cpu)
 
     def sum(self, tensor, dim=None, keepdim=False, *, mode="plain", return_on_cpu=True):
-        """Sum over `dim` (None: all); mode "exact" is rounded once, whatever the batches."""
+        """Sum over `dim` (None: all, (): each element alone); mode "exact" is rounded once, whatever
+        the batches."""
         return self._reduce("sum", tensor, dim, keepdim, mode, return_on_cpu)
 
     def mean(self, tensor, dim=None, keepdim=False, *, mode="plain", return_on_cpu=True):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import cuop
 from cuop import dist
-from cuop._arguments import integer, number, refused
+from cuop._arguments import MOST_SIZE, integer, number, refused
 from cuop.errors import ExecutionError
 from distributed_gpu._arrays import as_tensor, place_of, this_ranks, to_kind
 from distributed_gpu._call import check_manager, from_root, mpi_errors, told
@@ -142,7 +142,7 @@ class PipelineOptimizer:
         max + min / k + k latency over k.
         """
         who = "compute_optimal_chunk_count"
-        count = integer(bytes, who, "bytes", least=0)
+        count = integer(bytes, who, "bytes", least=0, most=MOST_SIZE)
         intensity = _time(compute_intensity, who, "compute_intensity")
         bandwidth = _time(bandwidth_gbps, who, "bandwidth_gbps")
         latency = _time(latency_ms, who, "latency_ms")

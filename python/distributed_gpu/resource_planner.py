@@ -115,7 +115,7 @@ class ResourcePlanner:
 
     def worker(self):
         """What has a share of the work, as a word: "GPU" where every rank has one, else "rank"."""
-        return "GPU" if all(status.gpu_id >= 0 for status in self._known()) else "rank"
+        return _worker_of(self._known())
 
     def _known(self):
         limits = self._told_limits("get_usable_memory")
@@ -154,7 +154,8 @@ class ResourcePlanner:
 
     def _described(self, op, call, shape, dtype):
         """A CallPlan as an ExecutionPlan."""
-        usable, worker = self.get_usable_memory(), self.worker()
+        statuses = self._known()
+        usable, worker = [status.usable_memory_gb for status in statuses], _worker_of(statuses)
         memory, plans = call.memory, [each.plan for each in call.passes]
         if plans:
             dim, sizes = _batches(plans[0])
@@ -200,6 +201,10 @@ class ResourcePlanner:
                 print(_status_line(status))
             print(rule)
         return statuses
+
+
+def _worker_of(statuses):
+    return "GPU" if all(status.gpu_id >= 0 for status in statuses) else "rank"
 
 
 def _limit(max_per_gpu_gb):

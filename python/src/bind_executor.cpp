@@ -186,10 +186,10 @@ void bind_operations(Module& m) {
     m.def(
         name,
         [name, kind](std::optional<Arg<Axes>> dim, bool keepdim, std::string_view mode) {
-          return executor::reduce_tiles(
-              {kind, reduced_axes(dim, name, "dim"), keepdim, parse_sum_mode(mode)});
+          return executor::reduce_tiles(reduce_options(kind, dim, keepdim, mode));
         },
-        "dim"_a = nb::none(), "keepdim"_a = false, "mode"_a = "plain", "Over `dim` (None: all).");
+        "dim"_a = nb::none(), "keepdim"_a = false, "mode"_a = "plain",
+        "Over `dim` (None: all, (): each element alone).");
   }
 }
 

@@ -172,14 +172,15 @@ void bind_plans(Module& m) {
         std::vector<dist::Placement> lying = dist::placements_on(call.names, inputs, root);
         for (size_t i = 0; i < lying.size() && in_parts; ++i) lying[i].sharding = rows(inputs[i]);
         const std::optional<dist::Sharding> wanted = in_parts ? std::nullopt : std::optional(root);
-        return dist::planned(call, {strategy, wanted, std::nullopt}, lying, wanted,
-                             machine.value_or(dist::Machine{}))
-            ->plan;
+        const dist::Machine figures =
+            machine ? *machine : dist::rank_machine(device_or_current(std::nullopt), true);
+        return dist::planned(call, {strategy, wanted, std::nullopt}, lying, wanted, figures)->plan;
       },
       "operation"_a, "shapes"_a, "dtypes"_a, nb::kw_only(), "ranks"_a = 4, "in_parts"_a = false,
       "machine"_a = nb::none(), "strategy"_a = "", Released(),
       "The plan of the operation over so many ranks, of arrays that fit: from rank 0 to rank 0, or "
-      "of arrays in rows over the ranks (`in_parts`), whose result stays where it is made. "
+      "of arrays in rows over the ranks (`in_parts`), whose result stays where it is made; on "
+      "ranks as `machine`, None: as this process's device (Machine.of_device). "
       "MemoryError when nothing fits machine.memory.");
   m.def(
       "plan_tiles",

@@ -409,6 +409,7 @@ def test_what_overlap_gains():
         (lambda p: p.pipelined_allreduce(np.ones(3), 0), "num_chunks is 0"),
         (lambda p: p.estimate_overlap_benefit(1.0, -1.0, 4), "comm_time_ms is -1.0"),
         (lambda p: p.compute_optimal_chunk_count(10, 1.0, 0.0), "bandwidth_gbps is 0"),
+        (lambda p: p.compute_optimal_chunk_count(10**400, 1.0, 1.0), "bytes is a number of 1329"),
     ],
 )
 def test_pipelines_of_nothing(call, text):
@@ -483,6 +484,9 @@ def test_a_profiler_tells_sections_apart(capsys):
     profiler.start("again")
     with pytest.raises(cuop.ExecutionError, match="'again' runs already"):
         profiler.start("again")
+    for call in (profiler.start, profiler.end, profiler.get_total, profiler.record_memory):
+        with pytest.raises(cuop.DTypeError, match=f"{call.__name__}: .*needed is a text"):
+            call([1])
     profiler.reset()
     assert profiler.get_total("outer") == 0.0
 

@@ -98,7 +98,14 @@ def test_what_cannot_be_measured_is_refused(cuop_tune, arguments, message):
     assert message in done.stderr
 
 
-@pytest.mark.parametrize("size", ["99999999x99999999", "99999999999999999999x9"])
+def all_memory():
+    """A size of as many bytes as the host has."""
+    import cuop
+
+    return f"{cuop.get_memory_info('cpu')[1] // 8}x1"
+
+
+@pytest.mark.parametrize("size", ["99999999x99999999", "99999999999999999999x9", all_memory()])
 def test_what_has_no_room_is_an_error_in_words(cuop_tune, size):
     done = cuop_tune("ops", "relu", "--size", size)
     assert done.returncode == 1

@@ -1,11 +1,16 @@
 #include "cuop/core/byte_size.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cuop/core/error.h"
+#include "cuop/core/text.h"
 
 namespace cuop {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
 
 TEST(ByteSize, ReadsWhatPeopleWrite) {
   EXPECT_EQ(parse_bytes("0", "test"), 0);
@@ -22,6 +27,15 @@ TEST(ByteSize, RefusesWhatIsNoSize) {
   for (const char* text :
        {"", "GB", "-1", "2 elephants", "2GB more", "1e30", "2XB", "nan", "2GBB"}) {
     EXPECT_THROW(parse_bytes(text, "test"), ExecutionError) << text;
+  }
+}
+
+TEST(ByteSize, SaysWhichSizesAreTooLarge) {
+  EXPECT_EQ(parse_bytes("8388607TB", "test"), int64_t{8388607} << 40);
+  for (const char* text : {"8388608TB", "99999999999GB", "9223372036854775808", "1e30"}) {
+    EXPECT_THAT([&] { parse_bytes(text, "test"); },
+                ThrowsMessage<ExecutionError>(
+                    HasSubstr(cat("test: '", text, "' is more bytes than 64 bits count"))));
   }
 }
 

@@ -126,6 +126,17 @@ TEST_F(FileStoreTest, ShrinksToThePartThatIsKept) {
   EXPECT_EQ(fs::directory_iterator(directory_)->path().filename(), "9.log");
 }
 
+TEST_F(FileStoreTest, LeavesNothingWhereItOnlyLooksWhetherItCould) {
+  FileStoreOptions below = options();
+  below.path = (directory_ / "a" / "b").string();
+  FileStore store(below);
+  EXPECT_EQ(store.problem(), "");
+  EXPECT_FALSE(fs::exists(directory_));
+  ASSERT_EQ(store.write("1.thing", "thing"), "");
+  EXPECT_EQ(store.problem(), "");
+  EXPECT_TRUE(fs::exists(directory_ / "a" / "b" / "1.thing"));
+}
+
 TEST_F(FileStoreTest, SaysWhyNothingCanBeWritten) {
   std::ofstream(directory_) << "a file where the directory should be";
   FileStore store(options());

@@ -1,12 +1,15 @@
 """What a run has done of its output, written down so that a later one can go on with it."""
 
+import errno
 import json
 import os
+import stat
+import zlib
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-_VERSION = 2
+_VERSION = 3
 #: Number, way and counts of a pass.
 State = tuple[int, str, list[int]]
 
@@ -21,7 +24,8 @@ class Left:
 
 class Journal:
     """A file whose first line says of which call, arrays and pass it is; each other line is a tile of
-    that pass that is in its place, with what is to be known of it.
+    that pass that is in its place, with what is to be known of it. A line begins with its checksum:
+    one that is damaged or cut off says nothing, so that its tile is made again.
 
     Every pass has a new one, which takes the name when the arrays of the pass before are on the disk.
     Tiles are in the memory of the system when they are noted: after it has started anew only passes
@@ -51,8 +55,8 @@ class Journal:
     def read(self) -> Left | None:
         """What an earlier run of this call has left."""
         try:
-            head, *lines = self.path.read_text().splitlines()
-            found = json.loads(head)
+            head, *lines = self._read()
+            found = json.loads(_unsealed(head))
             if (found["version"], found["call"]) != (_VERSION, json.loads(json.dumps(self._call))):
                 return None
             arrays = [(tuple(shape), dtype) for shape, dtype in found["arrays"]]
@@ -82,7 +86,7 @@ class Journal:
             beside.unlink()
         handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
-            os.write(handle, json.dumps(head).encode() + b"\n")
+            os.write(handle, sealed(json.dumps(head)))
             os.fsync(handle)
         finally:
             os.close(handle)
@@ -100,14 +104,13 @@ class Journal:
     def add(self, low: list[int], high: list[int], figures: list[float]) -> None:
         """One write to the end, which none of another process parts."""
         if self._handle is not None:
-            line = json.dumps([low, high, figures]) + "\n"
-            os.write(self._handle, line.encode())
+            os.write(self._handle, sealed(json.dumps([low, high, figures])))
 
     def has_progress(self) -> bool:
         """Whether a later run would find anything done."""
         with suppress(OSError, ValueError):
-            head, *lines = self.path.read_text().splitlines()
-            return bool(lines) or json.loads(head)["pass"][0] > 0
+            head, *lines = self._read()
+            return bool(lines) or json.loads(_unsealed(head))["pass"][0] > 0
         return False
 
     def place(self) -> list:
@@ -124,8 +127,34 @@ class Journal:
             self._handle = None
 
     def _append(self) -> None:
-        flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-        self._handle = os.open(self.path, flags)
+        self._handle = open_own(self.path, os.O_WRONLY | os.O_APPEND)
+
+    def _read(self) -> list[str]:
+        with os.fdopen(open_own(self.path, os.O_RDONLY), errors="replace") as file:
+            return file.read().splitlines()
+
+
+def open_own(path: Path, flags: int) -> int:
+    """A handle of an ordinary file; OSError for what else may be there, of which a pipe is not waited
+    for and a link not followed."""
+    handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    if stat.S_ISREG(os.fstat(handle).st_mode):
+        return handle
+    os.close(handle)
+    raise OSError(errno.EINVAL, "it is no ordinary file")
+
+
+def sealed(text: str) -> bytes:
+    """A line of a journal."""
+    return f"{zlib.crc32(text.encode()):08x} {text}\n".encode()
+
+
+def _unsealed(line: str) -> str:
+    """What the line says; ValueError for one that is damaged or cut off."""
+    _, _, text = line.partition(" ")
+    if sealed(text) != f"{line}\n".encode():
+        raise ValueError("a damaged line")
+    return text
 
 
 def _start_of_system() -> str:
@@ -136,10 +165,10 @@ def _start_of_system() -> str:
 
 
 def _tiles(lines: list[str]) -> list[tuple[list[int], list[int], list[float]]]:
-    """What the lines say, but for one that is cut off."""
+    """What the lines say, but for those that are damaged or cut off."""
     tiles = []
     for line in lines:
-        with suppress(ValueError, TypeError):
-            low, high, figures = json.loads(line)
+        with suppress(ValueError):
+            low, high, figures = json.loads(_unsealed(line))
             tiles.append((list(map(int, low)), list(map(int, high)), list(map(float, figures))))
     return tiles

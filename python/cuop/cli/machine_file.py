@@ -97,7 +97,11 @@ def _allowed(name: str) -> str:
 
 def _members(path: Path) -> dict[str, Any]:
     try:
+        if not path.is_file() and path.exists():  # devices and pipes may have no end
+            raise FileError(f"plan: {path} is no ordinary file")
         given = json.loads(path.read_text(encoding="utf-8"))
+    except FileError:
+        raise
     except OSError as error:
         raise FileError(f"plan: {path} cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:

@@ -18,17 +18,19 @@ _ended_by: list[int] = []
 
 def main() -> None:
     """Run the command line and exit."""
-    watch_readers()
-    for number in (signal.SIGHUP, signal.SIGTERM):
-        if signal.getsignal(number) == signal.SIG_DFL:  # not what nohup has them ignore
-            signal.signal(number, _end)
     try:
+        watch_readers()
+        for number in (signal.SIGHUP, signal.SIGTERM):
+            if signal.getsignal(number) == signal.SIG_DFL:  # not what nohup has them ignore
+                signal.signal(number, _end)
         _application()(prog_name="cuop")  # exits by itself: 0, 2 on wrong usage, 130 on Ctrl-C
     except ReaderGone:
         sys.exit(0)
+    except KeyboardInterrupt:  # while commands are imported or described
+        sys.exit(_code_of_end())
     except SystemExit as done:
-        if _ended_by and done.code == _INTERRUPTED:
-            sys.exit(128 + _ended_by[0])
+        if done.code == _INTERRUPTED:
+            sys.exit(_code_of_end())
         raise
     except ModuleNotFoundError as error:
         _fail(f"cuop: this needs {error.name}: pip install 'cuop[cli,demo,bench]'")
@@ -44,6 +46,10 @@ def main() -> None:
 def _end(number: int, frame: object) -> NoReturn:
     _ended_by.append(number)
     raise KeyboardInterrupt
+
+
+def _code_of_end() -> int:
+    return 128 + _ended_by[0] if _ended_by else _INTERRUPTED
 
 
 def _fail(words: str) -> NoReturn:

@@ -2,6 +2,7 @@
 
 import errno
 import fcntl
+import hashlib
 import json
 import math
 import os
@@ -13,7 +14,7 @@ import numpy as np
 import cuop
 from cuop import npy
 from cuop.cli import console
-from cuop.cli.journal import Journal, State
+from cuop.cli.journal import Journal, State, open_own
 from cuop.errors import FileError
 from cuop.files import check_writable, take_name
 from cuop.npy_header import header_bytes, read_header, write_header
@@ -22,6 +23,8 @@ Array = tuple[tuple[int, ...], str]
 Box = tuple[list[int], list[int], list[float]]
 #: Of the files of arrays, in turns.
 _KINDS = ("part", "pass", "pass2", "pass3")
+#: Bytes of OUT's name that are found in theirs.
+_LONGEST_NAME = 220
 
 
 class PartialOutput:
@@ -85,15 +88,12 @@ class PartialOutput:
                     "cannot go on; remove it, or leave --resume out"
                 )
             return
+        size = 0
         try:
             _refuse_another_run(self._beside(_KINDS[0]))
-        except _InUse:
-            self._keep_off()
-            raise
-        self.discard()
-        self._files = [_File(path, array) for path, array in self._places(arrays)]
-        size = sum(file.size for file in self._files)
-        try:
+            self.discard()
+            self._files = [_File(path, array) for path, array in self._places(arrays)]
+            size = sum(file.size for file in self._files)
             _check_room(self.path.parent, size)
             for file in self._files:
                 file.create()
@@ -166,8 +166,11 @@ class PartialOutput:
         """Leaves nothing behind."""
         self.close()
         for kind in (*_KINDS, "tiles") if self.path is not None else ():
-            with suppress(FileNotFoundError):
-                self._beside(kind).unlink()
+            beside = self._beside(kind)
+            try:
+                beside.unlink(missing_ok=True)
+            except OSError as error:
+                raise FileError(f"save: {beside} cannot be removed: {error.strerror}") from error
 
     # On another process.
 
@@ -248,13 +251,16 @@ class _InUse(FileError):
 
 
 def _beside(path: Path, kind: str) -> Path:
-    return path.with_name(f".{path.name}.cuop-{kind}")
+    name = os.fsencode(path.name)
+    if len(name) > _LONGEST_NAME:  # so that the system has room for what stands around it
+        name = name[: _LONGEST_NAME - 17] + b"-" + hashlib.sha256(name).hexdigest()[:16].encode()
+    return path.with_name(f".{os.fsdecode(name)}.cuop-{kind}")
 
 
 def _refuse_another_run(path: Path) -> None:
     """FileError where another run writes this file now."""
     try:
-        handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        handle = open_own(path, os.O_RDWR)
     except OSError:
         return
     try:
@@ -333,7 +339,7 @@ class _File:
 
     def _open(self, flags: int) -> None:
         try:
-            self._handle = os.open(self.path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+            self._handle = open_own(self.path, flags)
         except FileExistsError as error:  # since what was there was removed
             raise _InUse(self.path) from error
         except OSError as error:
@@ -357,7 +363,7 @@ def _open_same(place: list, flags: int) -> int | None:
     """The file of that path and identity; None where it is not here."""
     path, identity = place
     try:
-        handle = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC)
+        handle = open_own(path, flags)
     except OSError:
         return None
     if _identity(handle) != identity:

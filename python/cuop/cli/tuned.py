@@ -6,6 +6,7 @@ libraries search among their algorithms.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,8 @@ import numpy as np
 import typer
 
 _WRAPPED = ("float32", "float64")
+#: As they are made at random, before they are of their dtype.
+_BYTES_A_NUMBER = 8
 
 
 @dataclass(frozen=True)
@@ -90,11 +93,13 @@ class _Maker:
     def tensor(self, *shape: int) -> Any:
         import cuop
 
-        try:
-            values = self._random.standard_normal(shape)
-        except (MemoryError, ValueError) as error:  # the latter for more than can be addressed
+        free, _ = cuop.get_memory_info("cpu")
+        if math.prod(shape) * _BYTES_A_NUMBER > free:  # which some systems promise, and then kill
             sizes = "x".join(map(str, shape))
-            raise cuop.MemoryError(f"tune ops: there is no room for {sizes} numbers") from error
+            raise cuop.MemoryError(
+                f"tune ops: there is no room for {sizes} numbers: {free} bytes are free"
+            )
+        values = self._random.standard_normal(shape)
         if self._dtype.startswith("complex"):
             values = values + 1j * self._random.standard_normal(shape)
         return cuop.tensor(values, self._dtype).to(self._device)

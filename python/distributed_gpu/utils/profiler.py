@@ -3,6 +3,7 @@
 import time
 
 import cuop
+from cuop._arguments import refused
 from cuop.errors import ExecutionError
 
 __all__ = ["Profiler"]
@@ -30,6 +31,7 @@ class Profiler:
         """Begins a section."""
         if not self.enabled:
             return
+        _check_name(name, "start")
         if name in self._running:
             raise ExecutionError(f"start: {name!r} runs already; end it first")
         cuop.synchronize()
@@ -39,6 +41,7 @@ class Profiler:
         """Ends a section; its milliseconds, None when not enabled."""
         if not self.enabled:
             return None
+        _check_name(name, "end")
         if name not in self._running:
             raise ExecutionError(
                 f"end: {name!r} was not started; running are {sorted(self._running)}"
@@ -51,15 +54,18 @@ class Profiler:
     def record_memory(self, label):
         """Notes cuop's live and held bytes on the current device under this label."""
         if self.enabled:
+            _check_name(label, "record_memory", "label")
             self._memory[label] = (cuop.memory_allocated(), cuop.memory_reserved())
 
     def get_average(self, name):
         """Mean milliseconds of a section; 0.0 of one that has not ended yet."""
+        _check_name(name, "get_average")
         times = self._times.get(name, [])
         return sum(times) / len(times) if times else 0.0
 
     def get_total(self, name):
         """Milliseconds of a section in all."""
+        _check_name(name, "get_total")
         return float(sum(self._times.get(name, [])))
 
     def print_summary(self):
@@ -78,3 +84,11 @@ class Profiler:
             )
         for label, (live, held) in self._memory.items():
             print(f"memory {label}: {live / 1e6:.1f} MB live, {held / 1e6:.1f} MB held")
+
+
+def _check_name(value, who, name="name"):
+    """DTypeError for what cannot be looked up, as a list."""
+    try:
+        hash(value)
+    except TypeError as error:
+        raise refused(value, who, name, "a text") from error

@@ -55,9 +55,13 @@ int64_t parse_bytes(std::string_view text, std::string_view who) {
   in >> unit >> rest;
   const double bytes = is_number ? value * factor_of(unit) : -1.0;
   const bool is_size = is_number && rest.empty() && factor_of(unit) > 0.0 && bytes >= 0.0;
-  if (!is_size || bytes > 9.0e18) {
+  if (!is_size) {
     throw ExecutionError(cat(
         who, ": '", text, "' is not a size; give bytes or a number with a unit: '512MB', '2GB'"));
+  }
+  if (bytes >= 0x1p63) {
+    throw ExecutionError(cat(who, ": '", text,
+                             "' is more bytes than 64 bits count, needed are below ", "8388608TB"));
   }
   return static_cast<int64_t>(bytes);
 }

@@ -19,7 +19,8 @@ std::string default_cache_directory() {
   for (const auto& [variable, below] :
        {std::pair{"XDG_CACHE_HOME", "cuop"}, std::pair{"HOME", ".cache/cuop"}}) {
     const char* base = std::getenv(variable);
-    if (base != nullptr && *base != '\0') return (fs::path(base) / below).string();
+    // A relative one is to be ignored: https://specifications.freedesktop.org/basedir-spec
+    if (base != nullptr && *base == '/') return (fs::path(base) / below).string();
   }
   return (fs::temp_directory_path() / cat("cuop-", getuid())).string();
 }

@@ -5,7 +5,8 @@
 
 namespace cuop {
 
-/// CUOP_CACHE_DIR, else the user's cache directory (XDG) with /cuop.
+/// CUOP_CACHE_DIR, from the directory in which the process has begun, else the user's cache
+/// directory (XDG) with /cuop.
 std::string default_cache_directory();
 
 /// Where what a thread's calls compile and choose is kept.

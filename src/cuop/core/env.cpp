@@ -1,10 +1,13 @@
 #include "cuop/core/env.h"
 
 #include <cstdlib>
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <sstream>
 #include <string_view>
+#include <system_error>
+#include <type_traits>
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
@@ -61,13 +64,30 @@ void read(EnvField<T>& field) {
   }
 }
 
+/// The same with what else is to be true of the field of `all`.
+template <class T>
+void read(Env& all, EnvField<T>& field) {
+  read(field);
+  if constexpr (std::is_same_v<T, int64_t>) {
+    if (&field == &all.threads) check_threads(field);
+  }
+}
+
+/// A path as it is from the directory in which the process is now, wherever it goes later.
+std::string from_here(const std::string& path) {
+  if (path.empty()) return path;
+  std::error_code unknown;
+  const std::filesystem::path whole = std::filesystem::absolute(path, unknown);
+  return unknown ? path : whole.string();
+}
+
 }  // namespace
 
 const Env& env() {
   static const Env* instance = [] {
     auto result = std::make_unique<Env>();
-    result->for_each([](auto& field) { read(field); });
-    check_threads(result->threads);
+    result->for_each([&](auto& field) { read(*result, field); });
+    result->cache_dir.value = from_here(result->cache_dir.value);
     return result.release();  // what ends after static objects still asks
   }();
   return *instance;
@@ -90,7 +110,7 @@ std::vector<EnvRow> env_table() {
     Env current;
     current.for_each([&](auto& field) {
       try {
-        read(field);
+        read(current, field);
         add(field);
       } catch (const ExecutionError& error) {
         rows[i++].current = error.what();

@@ -7,11 +7,15 @@
 
 #include <cerrno>
 #include <chrono>
+#include <filesystem>
 #include <ranges>
+#include <vector>
 
 #include "cuop/core/text.h"
 
 namespace cuop {
+
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -21,9 +25,29 @@ constexpr int kWritesBetweenLooks = 64;
 /// Others may remove the directory, or on some file systems a file, before it has its name.
 constexpr int kWriteAttempts = 8;
 
+/// A directory and those on the way to it that are missing, the last first.
+std::vector<fs::path> missing_directories(const std::string& path) {
+  std::error_code unknown;
+  std::vector<fs::path> missing;
+  for (fs::path at = fs::absolute(path, unknown); !unknown && at.has_relative_path();
+       at = at.parent_path()) {
+    if (fs::exists(at, unknown)) break;
+    unknown.clear();
+    missing.push_back(at);
+  }
+  return missing;
+}
+
 }  // namespace
 
 std::string FileStore::problem() const {
+  const auto missing = missing_directories(path());
+  const std::string why = obstacle();
+  for (const fs::path& each : missing) rmdir(each.c_str());  // of those that are empty still
+  return why;
+}
+
+std::string FileStore::obstacle() const {
   const PrivateDirectory directory = open(Missing::kMake);
   if (!directory.is_open()) return directory.problem();
   if (faccessat(directory.descriptor(), ".", W_OK | X_OK, AT_EACCESS) == 0) return "";

@@ -39,8 +39,9 @@ class FileStore {
   PrivateDirectory open(Missing missing) const {
     return PrivateDirectory::open(options_.path, missing);
   }
-  /// "" when the directory, which is made if it is missing, can be trusted and written to, else why
-  /// not; one that cannot be trusted acts as if it were empty.
+  /// "" when the directory can be trusted and written to, or made where it is missing, else why
+  /// not; one that cannot be trusted acts as if it were empty. Nothing that is made to see it
+  /// stays.
   std::string problem() const;
 
   /// Puts the content under the name in the directory, which is made if it is missing; returns ""
@@ -74,6 +75,7 @@ class FileStore {
   int64_t evicted_count() const { return evicted_; }
 
  private:
+  std::string obstacle() const;
   void note_damage(const std::string& name);
   void evict(const PrivateDirectory& directory, int64_t added);
 

@@ -110,13 +110,18 @@ Tiling describe(const std::string& who, const dist::FftCall& call,
   return tiling;
 }
 
+/// `check` refuses what this form of the call does not take.
 TileOperation operation(const std::string& who, const dist::FftCall& call,
-                        const std::function<dist::Operation()>& over_ranks) {
+                        const std::function<dist::Operation()>& over_ranks,
+                        const std::function<void()>& check = nullptr) {
   const auto words = [](const FftDims& dims) { return dims ? cat(*dims) : std::string("default"); };
   return {cat(who, " lengths ", words(call.s), ", axes ", words(call.axes), ", norm ",
               static_cast<int>(call.norm)),
           {"x"},
-          [=](const std::vector<Header>& inputs) { return describe(who, call, inputs); },
+          [=](const std::vector<Header>& inputs) {
+            if (check) check();
+            return describe(who, call, inputs);
+          },
           over_ranks};
 }
 
@@ -130,8 +135,9 @@ const char* name_of(dist::FftKind kind) {
 TileOperation fft_tiles(const dist::FftBatch& batch) {
   FftDims n;
   if (batch.n) n = Dims{*batch.n};
-  return operation(name_of(batch.kind), {batch.kind, n, Dims{batch.dim}, batch.norm},
-                   [batch] { return dist::fft_operation(batch); });
+  return operation(
+      name_of(batch.kind), {batch.kind, n, Dims{batch.dim}, batch.norm},
+      [batch] { return dist::fft_operation(batch); }, [batch] { dist::check_batch(batch); });
 }
 
 TileOperation fft2d_tiles(const dist::Fft2dBatch& batch) {

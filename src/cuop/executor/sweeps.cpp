@@ -58,6 +58,12 @@ struct Band {
   }
 };
 
+/// Rows that sweeps of a band have beside its input and its result, where each is made by itself:
+/// of two between them, of which one becomes the other; the result has its room already.
+int64_t rows_between(Interval own, int64_t radius, int64_t sweeps) {
+  return own.length() + 2 * radius * std::max(sweeps, 2 * sweeps - 3);
+}
+
 Interval grown(Interval rows, int64_t by) { return {rows.low - by, rows.high + by}; }
 
 Box rows_box(const Shape& shape, Interval rows) {
@@ -300,7 +306,7 @@ TileOperation stencil_tiles(Boundary boundary, int64_t sweeps) {
                     : whole_box(kernel);
     };
     tiling.scratch = [=, item = itemsize(inputs[0].dtype)](const Box& output, Interval) {
-      const int64_t rows = grown(output.interval(0), radius * sweeps).length();
+      const int64_t rows = rows_between(output.interval(0), radius, sweeps);
       const int64_t weights = element_count(kernel) * itemsize(DType::kComplex128) * 4;
       // 16-bit floats are computed in copies in float32.
       const int64_t wide = item < itemsize(DType::kFloat32) ? 2 * itemsize(DType::kFloat32) : 0;
@@ -342,7 +348,9 @@ TileOperation jacobi_tiles(const JacobiOptions& jacobi, int64_t sweeps,
       return rows_box(grid, grown(output.interval(0), halo));
     };
     tiling.scratch = [=, item = itemsize(inputs[0].dtype)](const Box& output, Interval) {
-      return grown(output.interval(0), sweeps).length() * (grid[1] * item + int64_t{8} * sweeps);
+      const Interval own = output.interval(0);
+      return rows_between(own, 1, sweeps) * grid[1] * item +
+             grown(own, sweeps).length() * int64_t{8} * sweeps;
     };
     tiling.make = [=](const std::vector<Part>& parts, const Box& output, Interval) {
       Band band{parts[0].local, parts[0].box.interval(0), grid[0],

@@ -226,7 +226,10 @@ TileRun run_tiles(const Tiling& tiling, std::vector<Tile> tiles, const RootArray
     for (const Tile& tile : tiles) {
       for (Tile& half : halved(tiling, tile).tiles) finer.push_back(std::move(half));
     }
-    if (count(finer) == count(tiles)) throw MemoryError(*shortage);
+    if (count(finer) == count(tiles)) {
+      const std::string why = shortage->what(), who = cat(tiling.op, ": ");
+      throw MemoryError(why.starts_with(who) ? why : who + why);
+    }
     tiles = std::move(finer);
     ++run.halvings;
   }

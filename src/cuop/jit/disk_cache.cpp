@@ -1,13 +1,15 @@
 #include "cuop/jit/disk_cache.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
 #include <thread>
 
+#include "cuop/core/descriptor.h"
 #include "cuop/core/error.h"
 #include "cuop/core/file_replacement.h"
 #include "cuop/core/interrupt.h"
@@ -147,6 +149,29 @@ void DiskCache::visit(const Visitor& look) const {
   });
 }
 
+namespace {
+
+/// The whole of a file that begins as archives do, of which nothing else is read: devices and pipes
+/// may have no end.
+std::string read_archive(const std::string& file) {
+  const auto refused = [&] {
+    return ExecutionError(cat("kernel cache: ", file, " is no file that 'export' wrote"));
+  };
+  const Descriptor opened(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat status {};
+  if (!opened.is_open() || fstat(opened.get(), &status) != 0) {
+    throw ExecutionError(cat("kernel cache: ", file, " cannot be read: ", errno_text()));
+  }
+  if (!S_ISREG(status.st_mode)) throw refused();
+  std::string archive(kArchiveMagic);
+  if (!read_all(opened.get(), archive) || archive != kArchiveMagic) throw refused();
+  std::string rest(static_cast<size_t>(status.st_size) - archive.size(), '\0');
+  if (!read_all(opened.get(), rest)) throw refused();
+  return archive + rest;
+}
+
+}  // namespace
+
 std::vector<DiskCache::Entry> DiskCache::entries() const {
   std::vector<Entry> result;
   visit([&](const Content& entry, const PrivateDirectory::File& file, const std::string&) {
@@ -170,15 +195,7 @@ int64_t DiskCache::export_to(const std::string& file) const {
 }
 
 int64_t DiskCache::import_from(const std::string& file) {
-  errno = 0;
-  std::ifstream in(file, std::ios::binary);
-  if (!in) throw ExecutionError(cat("kernel cache: ", file, " cannot be read: ", errno_text()));
-  std::ostringstream text;
-  text << in.rdbuf();
-  const std::string archive = text.str();
-  if (!in || archive.rfind(kArchiveMagic, 0) != 0) {
-    throw ExecutionError(cat("kernel cache: ", file, " is no file that 'export' wrote"));
-  }
+  const std::string archive = read_archive(file);
   if (const PrivateDirectory directory = files_.open(Missing::kMake); !directory.is_open()) {
     throw ExecutionError(cat("kernel cache: ", directory.problem()));
   }
