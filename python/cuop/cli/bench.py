@@ -18,7 +18,7 @@ from cuop.files import check_writable
 
 def bench(
     suite: Annotated[
-        str, values.choice_option("Which cases to run, cpu or gpu.", "SUITE", ("cpu", "gpu"))
+        str, values.choice_option("--suite", "Which cases to run, cpu or gpu.", ("cpu", "gpu"))
     ] = "cpu",
     only: Annotated[str, typer.Option(help="Only cases whose name contains this.")] = "",
     output: Annotated[

@@ -60,10 +60,10 @@ def warm(
     ] = None,
     dtype: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="DTYPE",
-            parser=values.dtype,
-            help="Of the elements; float32, float16 and bfloat16 by default.",
+        values.named_option(
+            "--dtype",
+            values.dtype,
+            "Of the elements; float32, float16 and bfloat16 by default.",
         ),
     ] = None,
     arch: Annotated[

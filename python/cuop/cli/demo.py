@@ -25,7 +25,7 @@ def demo(
     device: Annotated[
         str | None,
         values.choice_option(
-            "Where the ranks work, cpu or cuda; GPUs where there are any.", "DEVICE", _PLACES
+            "--device", "Where the ranks work, cpu or cuda; GPUs where there are any.", _PLACES
         ),
     ] = None,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="REPORT.html")] = Path(

@@ -40,9 +40,7 @@ def plan(
     ] = 4,
     dtype: Annotated[
         str,
-        typer.Option(
-            metavar="DTYPE", parser=values.dtype, help="Of the elements: float32, complex64, ..."
-        ),
+        values.named_option("--dtype", values.dtype, "Of the elements: float32, complex64, ..."),
     ] = "float32",
     axis: Annotated[
         int | None,

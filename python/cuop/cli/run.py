@@ -44,7 +44,9 @@ def run(
     dim1: values.Dim1 = 1,
     norm: Annotated[
         str,
-        values.choice_option("fft, ..., fft2d: backward, ortho or forward.", "NORM", values.NORMS),
+        values.choice_option(
+            "--norm", "fft, ..., fft2d: backward, ortho or forward.", values.NORMS
+        ),
     ] = "backward",
     mode: values.Mode = "plain",
     stride: Annotated[int, values.whole_option("conv2d: pixels between windows.", 1)] = 1,

@@ -34,17 +34,15 @@ def ops(
     dtype: Annotated[
         list[str] | None,
         values.choice_option(
+            "--dtype",
             "Of the elements; float32 and float64 by default. The others are for products and "
             "convolutions on a GPU.",
-            "DTYPE",
             _DTYPES,
         ),
     ] = None,
     device: Annotated[
         str,
-        typer.Option(
-            metavar="DEVICE", parser=values.device, help="Where to measure: cpu or cuda:N."
-        ),
+        values.named_option("--device", values.device, "Where to measure: cpu or cuda:N."),
     ] = "cpu",
     details: Annotated[bool, typer.Option(help="Print every candidate.")] = False,
 ) -> None:

@@ -26,20 +26,26 @@ def one_of(names: Iterable[str]) -> Callable[[str], str]:
     return parse
 
 
+#: Numbers that the library counts in.
+_LEAST, _MOST = -(2**63), 2**63 - 1
+
+
 def whole(least: int | None = None, most: int | None = None) -> Callable[[str | int], int]:
-    """A whole number, from `least` to `most` where they are given."""
+    """A whole number of 64 bits, from `least` to `most` where they are given."""
     allowed = "a whole number"
     if least is not None:
         allowed += f" of at least {least}" if most is None else f" from {least} to {most}"
+    lowest, highest = _LEAST if least is None else least, _MOST if most is None else most
 
     def parse(text: str | int) -> int:  # a default comes as it is
         try:
             number = int(text)
         except ValueError:
             number = None
-        is_allowed = number is not None and (least is None or least <= number)
-        if not is_allowed or (most is not None and number > most):
-            raise typer.BadParameter(f"{text!r} was given; needed is {allowed}")
+        if number is None or not lowest <= number <= highest:
+            is_long = number is not None and not _LEAST <= number <= _MOST
+            limits = " of 64 bits" if is_long and most is None else ""
+            raise typer.BadParameter(f"{text!r} was given; needed is {allowed}{limits}")
         return number
 
     return parse
@@ -108,9 +114,15 @@ def real_option(help: str, above: float = -math.inf) -> Any:
     return typer.Option(metavar="FLOAT", parser=real(above), help=help)
 
 
-def choice_option(help: str, metavar: str, names: Iterable[str]) -> Any:
+def named_option(name: str, parser: Callable[[str], Any], help: str) -> Any:
+    """typer's option of that name, which stands for its value too. Named here: typer 0.27 takes a name that
+    it finds itself from the value's, in capitals."""
+    return typer.Option(name, metavar=name.lstrip("-").upper(), parser=parser, help=help)
+
+
+def choice_option(name: str, help: str, names: Iterable[str]) -> Any:
     """typer's option of one of some words."""
-    return typer.Option(metavar=metavar, parser=one_of(names), help=help)
+    return named_option(name, one_of(names), help)
 
 
 def size_option(help: str) -> Any:
@@ -121,7 +133,7 @@ def size_option(help: str) -> Any:
 # Options that `cuop run` and `cuop plan` share, to the word.
 Dim0 = Annotated[int, whole_option("transpose: first axis.")]
 Dim1 = Annotated[int, whole_option("transpose: second axis.")]
-Mode = Annotated[str, choice_option("sum, mean: plain, compensated or exact.", "MODE", MODES)]
+Mode = Annotated[str, choice_option("--mode", "sum, mean: plain, compensated or exact.", MODES)]
 Boundary = Annotated[
-    str, choice_option("stencil, jacobi: zero or periodic.", "BOUNDARY", BOUNDARIES)
+    str, choice_option("--boundary", "stencil, jacobi: zero or periodic.", BOUNDARIES)
 ]
