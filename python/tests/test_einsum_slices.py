@@ -102,7 +102,9 @@ def test_the_plan_says_what_is_sliced():
     assert f"slices                {info.slices} (j in {info.slices})" in str(info)
     assert f"flops added by them   {info.added_flops:.4g}"[:26] in str(info)
     arrays = [np.random.default_rng(1).random(shape) for shape in shapes]
-    result, peak = peak_of(lambda: cuop.einsum("ij,jk,kl->il", *arrays, memory_limit=limit))
+    there = [cuop.tensor(array) for array in arrays]
+    call = lambda: cuop.einsum("ij,jk,kl->il", *there, memory_limit=limit)  # noqa: E731
+    result, peak = peak_of(call, cuop.current_device())
     assert peak == info.peak_bytes
     np.testing.assert_allclose(result.numpy(), np.linalg.multi_dot(arrays), rtol=1e-11)
 
@@ -148,7 +150,7 @@ def test_limits_that_are_met_slice_nothing():
 
 
 def test_operands_that_are_converted_count():
-    a, b = np.ones((100, 100), "float32"), np.ones((100, 100))
+    a, b = cuop.ones((100, 100), "float32"), cuop.ones((100, 100), "float64")
     call = lambda limit: cuop.einsum("ij,jk->ik", a, b, memory_limit=limit)  # noqa: E731
     result, peak = peak_of(lambda: call(120_000), cuop.current_device())
     assert 80_000 < peak <= 120_000 and np.all(result.numpy() == 100)

@@ -23,6 +23,7 @@ def test_a_child_of_multiprocessing_convolves():
     program = """
         import multiprocessing
         import cuop
+        cuop.set_device("cpu")
         a, w = cuop.ones((1, 8, 32, 32)), cuop.ones((4, 8, 3, 3))  # by oneDNN where it is there
         def convolve():
             assert cuop.conv2d(a, w).sum() == 4 * 30 * 30 * 72
