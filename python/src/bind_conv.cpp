@@ -28,17 +28,17 @@ of the kernel), which 'auto' takes where it is expected or known to be faster. a
 pass over memory where there is a kernel for both. Raises ShapeError, DTypeError, and ExecutionError for a variant that cannot run.)");
   m.def(
       name,
-      [convolution](Arg<Tensor> x, Arg<Tensor> w, std::optional<Arg<Tensor>> bias,
-                    Arg<Shape> stride, Arg<Shape> padding, Arg<Shape> dilation, int64_t groups,
-                    std::string_view variant, std::string_view activation,
-                    std::optional<Tensor> out) {
+      [convolution, name](Arg<Tensor> x, Arg<Tensor> w, std::optional<Arg<Tensor>> bias,
+                          Arg<Shape> stride, Arg<Shape> padding, Arg<Shape> dilation,
+                          int64_t groups, std::string_view variant, std::string_view activation,
+                          std::optional<Tensor> out) {
         const ConvOptions options{*stride,
                                   *padding,
                                   *dilation,
                                   groups,
-                                  parse_conv_variant(variant),
+                                  parse_conv_variant(variant, name),
                                   nullptr,
-                                  parse_conv_activation(activation)};
+                                  parse_conv_activation(activation, name)};
         return convolution(x, w, bias ? bias->operator->() : nullptr, options, pointer(out));
       },
       "x"_a, "w"_a, "bias"_a = nb::none(), nb::kw_only(), "stride"_a = 1, "padding"_a = 0,
@@ -56,9 +56,10 @@ void bind_conv(Module& m) {
       "conv_variant",
       [](Arg<Tensor> x, Arg<Tensor> w, Arg<Shape> stride, Arg<Shape> padding, Arg<Shape> dilation,
          int64_t groups, std::string_view variant) {
-        return name(conv_variant(x, w,
-                                 {*stride, *padding, *dilation, groups, parse_conv_variant(variant),
-                                  nullptr, ConvActivation::kNone}));
+        return name(conv_variant(
+            x, w,
+            {*stride, *padding, *dilation, groups, parse_conv_variant(variant, "conv_variant"),
+             nullptr, ConvActivation::kNone}));
       },
       "x"_a, "w"_a, nb::kw_only(), "stride"_a = 1, "padding"_a = 0, "dilation"_a = 1,
       "groups"_a = 1, "variant"_a = "auto",

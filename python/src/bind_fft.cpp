@@ -21,7 +21,11 @@ constexpr OneAxis kOneAxis[] = {
     {"fft", &fft, "Discrete Fourier transform along `axis`, cut or zero-padded to `n`."},
     {"ifft", &ifft, "Inverse of fft (scaled by 1/n unless `norm` says otherwise)."},
     {"rfft", &rfft, "Transform of real input: the n//2+1 outputs of non-negative frequency."},
-    {"irfft", &irfft, "Inverse of rfft; `n` real outputs, 2 (m - 1) for m inputs by default."}};
+    {"irfft", &irfft, "Inverse of rfft; `n` real outputs, 2 (m - 1) for m inputs by default."},
+    {"hfft", &hfft,
+     "Real spectrum of a signal that is its own mirrored conjugate, of which x has the first half: "
+     "`n` outputs, 2 (m - 1) for m inputs by default."},
+    {"ihfft", &ihfft, "Inverse of hfft: the n//2+1 first elements of the signal."}};
 
 struct ManyAxes {
   const char* name;

@@ -22,7 +22,9 @@ int64_t to_integer(nb::handle object) {
   if (value == -1 && PyErr_Occurred() != nullptr) {
     if (PyErr_ExceptionMatches(PyExc_IndexError) == 0) nb::raise_python_error();
     PyErr_Clear();
-    throw IndexError(cat("index: ", describe(object), " is outside every axis"));
+    const nb::object integer = nb::steal(PyNumber_Index(object.ptr()));
+    if (!integer.is_valid()) nb::raise_python_error();
+    throw IndexError(cat("index: ", describe(integer), " is outside every axis"));
   }
   return value;
 }
@@ -98,9 +100,9 @@ nb::object counted(const Arg<Tensor>& x, const std::optional<Arg<Axes>>& axis, b
   }
   return nb::cast(named_call("count_nonzero", [&] {
     const nb::gil_scoped_release released;
-    const Tensor is_counted = not_equal(*x, Scalar(false));
-    if (axis && (*axis)->values.empty()) return cast(is_counted, DType::kInt64);
-    return sum(is_counted, axis ? (*axis)->values : std::vector<int64_t>{}, keepdims);
+    // An empty tuple means no axis, as in NumPy: each element alone.
+    if (axis && (*axis)->values.empty()) return cast(cast(x, DType::kBool), DType::kInt64);
+    return count_nonzero(x, axis ? (*axis)->values : std::vector<int64_t>{}, keepdims);
   }));
 }
 

@@ -35,14 +35,6 @@ Tensor expanded(const Tensor& self, const nb::args& sizes) {
   return named_call("expand: sizes", [&] { return broadcast_to(self, shape); });
 }
 
-Tensor matrix_transpose(const Tensor& self) {
-  if (self.ndim() < 2) {
-    throw ShapeError(
-        cat("matrix_transpose: x has shape ", self.shape(), "; it needs at least 2 dimensions"));
-  }
-  return swap_axes(self, -2, -1);
-}
-
 Tensor imaginary(const Tensor& self) {
   return is_complex(self.dtype()) ? imaginary_part(self) : imag(self);
 }

@@ -80,9 +80,10 @@ void bind_images(Module& m) {
                int64_t kernel_w, int64_t stride_h, int64_t stride_w, int64_t pad_h, int64_t pad_w,
                int64_t dilation_h, int64_t dilation_w, int64_t groups,
                std::string_view activation) {
-              new (self) Op(Convolution2DOptions{
-                  in_channels, out_channels, kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w,
-                  dilation_h, dilation_w, groups, parse_conv_activation(activation)});
+              new (self)
+                  Op(Convolution2DOptions{in_channels, out_channels, kernel_h, kernel_w, stride_h,
+                                          stride_w, pad_h, pad_w, dilation_h, dilation_w, groups,
+                                          parse_conv_activation(activation, "Convolution2D")});
             },
             "in_channels"_a, "out_channels"_a, "kernel_h"_a, "kernel_w"_a, "stride_h"_a = 1,
             "stride_w"_a = 1, "pad_h"_a = 0, "pad_w"_a = 0, "dilation_h"_a = 1, "dilation_w"_a = 1,

@@ -12,6 +12,41 @@ RandomOptions options(DType dtype, const OptionalDevice& device, Generator* gene
   return {dtype, is_there ? target->device() : device_or_current(device), generator, target};
 }
 
+/// An integer of Python, which has no end, when 64 bits hold it.
+std::optional<Scalar> within_64_bits(nb::handle integer) {
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(integer.ptr(), &overflow);
+  if (overflow == 0) return Scalar(static_cast<int64_t>(value));
+  if (overflow < 0) return std::nullopt;
+  const unsigned long long large = PyLong_AsUnsignedLongLong(integer.ptr());
+  if (PyErr_Occurred() == nullptr) return Scalar(static_cast<uint64_t>(large));
+  PyErr_Clear();
+  return std::nullopt;
+}
+
+nb::int_ to_integer(nb::handle object, const char* argument) {
+  PyObject* const index = PyNumber_Index(object.ptr());
+  if (index != nullptr) return nb::steal<nb::int_>(index);
+  if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) nb::raise_python_error();
+  PyErr_Clear();
+  throw DTypeError(cat(Call::place(argument), ": needed is an integer, given ", describe(object)));
+}
+
+/// Integers in [low, high), whose end may be 2^63 or 2^64.
+Tensor draw_integers(nb::handle low, nb::handle high, const Shape& shape,
+                     const RandomOptions& options) {
+  const nb::int_ first = to_integer(low, "low"), end = to_integer(high, "high");
+  const std::string range = cat("[", describe(first), ", ", describe(end), ")");
+  if (!(first < end)) throw ExecutionError(cat("randint: the range ", range, " is empty"));
+  const auto from = within_64_bits(first), last = within_64_bits(end.attr("__sub__")(1));
+  const DType dtype = options.dtype;
+  if (is_integer(dtype) && (!from || !last || !from->fits(dtype) || !last->fits(dtype))) {
+    throw ExecutionError(cat("randint: ", dtype, " does not hold the range ", range));
+  }
+  const nb::gil_scoped_release released;
+  return randint_through(from.value_or(0), last.value_or(0), shape, options);
+}
+
 void bind_generator(Module& m) {
   Class<Generator>(m, "Generator",
                    "A stream of random numbers: a seed and the count of counter values used "
@@ -33,7 +68,7 @@ void bind_random(Module& m) {
   const auto draw_normal = [](Arg<Shape> shape, Arg<DType> dtype, double mean, double std,
                               OptionalDevice device, Generator* generator,
                               std::optional<Tensor> out) {
-    return normal(shape, mean, std, options(dtype, device, generator, out));
+    return random(shape, mean, std, options(dtype, device, generator, out));
   };
   m.def("random", draw_normal, "shape"_a, "dtype"_a = "float32", "mean"_a = 0.0, "std"_a = 1.0,
         "device"_a = nb::none(), "generator"_a = nb::none(), "out"_a = nb::none(), ReturnsOut(),
@@ -52,15 +87,18 @@ void bind_random(Module& m) {
       "dtype.");
   m.def(
       "randint",
-      [](int64_t low, int64_t high, Arg<Shape> shape, Arg<DType> dtype, OptionalDevice device,
+      [](nb::handle low, nb::handle high, Arg<Shape> shape, Arg<DType> dtype, OptionalDevice device,
          Generator* generator, std::optional<Tensor> out) {
-        return randint(low, high, shape, options(dtype, device, generator, out));
+        return draw_integers(low, high, shape, options(dtype, device, generator, out));
       },
       "low"_a, "high"_a, "shape"_a, "dtype"_a = "int64", "device"_a = nb::none(),
-      "generator"_a = nb::none(), "out"_a = nb::none(), ReturnsOut(), Released(),
-      "Integers in [low, high) of any integer dtype; both are 64-bit integers, up to 2^63 - 1. "
-      "Raises "
-      "ExecutionError when the range is empty or the dtype cannot hold it.");
+      "generator"_a = nb::none(), "out"_a = nb::none(), ReturnsOut(),
+      nb::sig("def randint(low: int, high: int, shape: ShapeLike, dtype: DTypeLike = 'int64', "
+              "device: DeviceLike | None = None, generator: Generator | None = None, out: Tensor | "
+              "None = None) -> Tensor"),
+      "Integers in [low, high) of any integer dtype; `high` may be one more than the dtype's "
+      "greatest number. Raises ExecutionError when the range is empty or the dtype cannot hold it, "
+      "DTypeError for limits that are no integers.");
   m.def(
       "permutation",
       [](int64_t n, OptionalDevice device, Generator* generator) {

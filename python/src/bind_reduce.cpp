@@ -2,9 +2,9 @@
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
-#include "cuop/ops/index/arrange.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/output.h"
+#include "cuop/ops/reduce/cumulative_sum.h"
 #include "cuop/ops/reduce/difference.h"
 #include "cuop/ops/reduce/reduce.h"
 #include "define_both.h"
@@ -168,22 +168,6 @@ void define_arg(Module& m, const char* name, ArgFunction function, const char* d
       doc, "axis"_a = nb::none(), "keepdims"_a = false, nb::kw_only(), "out"_a = nb::none());
 }
 
-Tensor cumulative_sum(const Arg<Tensor>& x, std::optional<int64_t> axis, const OptionalDType& dtype,
-                      bool include_initial) {
-  if (!axis && x->ndim() != 1) {
-    throw ShapeError(cat("cumulative_sum: axis is needed for a tensor of ", x->ndim(),
-                         " dimensions; only one of 1 may leave it out"));
-  }
-  const int64_t at = axis.value_or(0);
-  const Tensor sums = cumsum(dtype ? cast(x, *dtype) : *x, at);
-  const Tensor result = dtype ? cast(sums, **dtype) : sums;
-  if (!include_initial) return result;
-  Shape first = result.shape();
-  first[normalize_axis(at, result.ndim(), "cumulative_sum")] = 1;
-  const Tensor parts[] = {zeros(first, result.dtype(), result.device()), result};
-  return concatenate(parts, at);
-}
-
 constexpr const char* kSumDoc =
     R"(Sum over `axis` (an int, a tuple, or None for all axes).
 
@@ -246,11 +230,16 @@ void bind_reduce(Module& m) {
       [](Arg<Tensor> x, int64_t axis, Out out) { return cumsum(x, axis, pointer(out)); },
       "Running sum along `axis`; result dtype as for `sum`.", "axis"_a = -1, nb::kw_only(),
       "out"_a = nb::none());
-  m.def("cumulative_sum", &cumulative_sum, "x"_a, nb::kw_only(), "axis"_a = nb::none(),
-        "dtype"_a = nb::none(), "include_initial"_a = false, Released(),
-        "Running sum along `axis`, which only a tensor of 1 dimension may leave out; result dtype "
-        "as for `sum`, whose `dtype` it has. With include_initial it begins with 0 and is longer "
-        "by 1. Raises ShapeError.");
+  m.def(
+      "cumulative_sum",
+      [](Arg<Tensor> x, std::optional<int64_t> axis, OptionalDType dtype, bool include_initial) {
+        return cumulative_sum(x, axis, {converted(dtype), include_initial});
+      },
+      "x"_a, nb::kw_only(), "axis"_a = nb::none(), "dtype"_a = nb::none(),
+      "include_initial"_a = false, Released(),
+      "Running sum along `axis`, which only a tensor of 1 dimension may leave out; result dtype "
+      "as for `sum`, whose `dtype` it has. With include_initial it begins with 0 and is longer "
+      "by 1. Raises ShapeError.");
   m.def(
       "diff", [](Arg<Tensor> x, int64_t n, int64_t axis) { return diff(x, n, axis); }, "x"_a,
       "n"_a = 1, "axis"_a = -1, Released(),

@@ -78,6 +78,20 @@ def test_tile_and_repeat(shape, data, dtype):
     same(cuop.repeat(x, count, axis), np.repeat(x, count, axis))
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "complex128"])
+@pytest.mark.parametrize("count", [2, 3, 4, 7, 31, 32, 65, 1024, 1025])
+def test_repeated_elements(dtype, count):
+    x = filled((3, 700), dtype)
+    for view in [x, x[:, ::-1], x[:, ::3], x.T, x[::2]]:
+        same(cuop.repeat(view, count), np.repeat(view, count))
+        same(cuop.repeat(view, count, 1), np.repeat(view, count, 1))
+    spread = cuop.broadcast_to(cuop.tensor(x)[..., None], (3, 700, count))
+    target = cuop.zeros((3, 700, 2 * count), dtype)
+    target[:, :, count:] = spread
+    same(target[:, :, count:], np.broadcast_to(x[..., None], spread.shape))
+    assert not target[:, :, :count].any().item()
+
+
 def test_out():
     a, b = filled((2, 3)), filled((2, 2))
     out = cuop.zeros((2, 5), "int64")

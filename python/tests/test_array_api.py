@@ -46,6 +46,11 @@ def test_triangles(dtype, shape):
     out = cuop.empty(shape, dtype)
     assert cuop.triu(cuop.tensor(x), out=out) is out
     same(out, np.triu(x))
+    if shape == (3, 3):
+        square = cuop.tensor(x)
+        with pytest.raises(cuop.ExecutionError, match="tril: the output shares memory with x"):
+            cuop.tril(square, out=square.T)
+        same(cuop.tril(square, out=square), np.tril(x))
 
 
 def test_triangles_leave_nothing_of_what_is_no_number():
@@ -81,7 +86,10 @@ def test_repeating_each_element_its_own_number_of_times():
     )
     with pytest.raises(cuop.ShapeError, match="repeat: repeats has shape"):
         cuop.repeat(x, [[1, 2, 3]], axis=0)
-    for counts, words in [([1, 2], "2 counts do not fit the 3"), ([1, -1, 1], "-1 < 0")]:
+    for counts, words in [
+        ([1, 2], "2 counts do not fit the 3"),
+        ([1, -1, 1], "repeats holds -1; counts must not be negative"),
+    ]:
         with pytest.raises(cuop.ShapeError, match=words):
             cuop.repeat(x, counts, axis=0)
     with pytest.raises(cuop.ShapeError, match="repeat"):
@@ -148,6 +156,10 @@ def test_numbers_of_nonzeros():
     assert cuop.count_nonzero([True, False], 0).item() == 1
     with pytest.raises(cuop.ShapeError, match="count_nonzero: axis 2 is out of range"):
         cuop.count_nonzero(x, 2)
+    for length in [1, 63, 64, 65, 64 * 255, 64 * 255 + 70, 100_003]:
+        bits = RNG.random(length) < 0.7
+        assert cuop.count_nonzero(bits) == np.count_nonzero(bits)
+        assert cuop.count_nonzero(np.ones(length, bool)) == length
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -163,6 +175,8 @@ def test_running_sums(dtype):
     assert cuop.cumulative_sum([], include_initial=True).tolist() == [0]
     with pytest.raises(cuop.ShapeError, match="cumulative_sum: axis is needed"):
         cuop.cumulative_sum(x)
+    with pytest.raises(cuop.ShapeError, match="cumulative_sum: axis 2 is out of range"):
+        cuop.cumulative_sum(x, axis=2)
 
 
 def test_result_types_of_arrays_dtypes_and_numbers():

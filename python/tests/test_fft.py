@@ -93,7 +93,7 @@ def strided(rng, array):
 
 
 @given(
-    st.sampled_from(["fft", "ifft", "rfft", "irfft"]),
+    st.sampled_from(["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"]),
     st.integers(0, 5),
     LENGTHS,
     st.integers(0, 5),
@@ -104,14 +104,15 @@ def strided(rng, array):
 )
 def test_one_axis(name, before, n, after, dtype, norm, length, seed):
     rng = np.random.default_rng(seed)
-    if name == "rfft" and np.dtype(dtype).kind == "c":
+    if name in ("rfft", "ihfft") and np.dtype(dtype).kind == "c":
         dtype = "float32"
-    if name == "irfft" and length is None and n == 1:
+    is_real = name in ("irfft", "hfft")
+    if is_real and length is None and n == 1:
         n = 2
     x = random_array(rng, (before, n, after), dtype)
     wanted = getattr(np.fft, name)(wide(x), length, 1, norm)
     result = getattr(fft, name)(strided(rng, x), length, 1, norm)
-    check(result, wanted, dtype, is_real=name == "irfft")
+    check(result, wanted, dtype, is_real)
 
 
 @given(

@@ -303,11 +303,12 @@ X = np.zeros((2, 3))
         (lambda x: assign(x, 0, [1.0, 2.0]), cuop.ShapeError, "does not broadcast to (3,)"),
         (lambda x: assign(x, [0], [1.0, 2.0]), cuop.ShapeError, "does not broadcast to (1, 3)"),
         (lambda x: assign(read_only(), 0, 1), cuop.ExecutionError, "read-only"),
-        (lambda x: cuop.take(x, [7]), IndexError, "index: 7 is out of range"),
+        (lambda x: cuop.take(x, [7]), IndexError, "take: 7 is out of range for axis 0 of size 6"),
         (lambda x: cuop.take(x, [0.5]), cuop.DTypeError, "take: the indices must be integers"),
         (lambda x: cuop.take(x, [0], 2), cuop.ShapeError, "take: axis 2 is out of range"),
         (lambda x: cuop.take_along_axis(x, [0]), cuop.ShapeError, "must be equal"),
-        (lambda x: cuop.take_along_axis(x, [[9]]), IndexError, "9 is out of range"),
+        (lambda x: cuop.take_along_axis(x, [[9]]), IndexError,
+         "take_along_axis: 9 is out of range for axis 1 of size 3"),
         (lambda x: cuop.masked_select(x, [1, 0, 1]), cuop.DTypeError, "the mask must be bool"),
         (lambda x: cuop.masked_select(x, [True, False]), cuop.ShapeError, "does not broadcast"),
         (lambda x: cuop.masked_fill(x, [True] * 3, x, out=x[::-1]),
@@ -318,6 +319,35 @@ X = np.zeros((2, 3))
 def test_errors(call, error, message):
     with pytest.raises(error, match=re.escape(message)):
         call(cuop.tensor(X))
+
+
+TOP = np.array([2**64 - 1], "uint64")  # -1 to who converts it to int64
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x[TOP],
+        lambda x: assign(x, TOP, 1),
+        lambda x: cuop.take(x, TOP),
+        lambda x: cuop.take_along_axis(x, TOP, 0),
+        lambda x: cuop.gather(x, 0, TOP),
+        lambda x: cuop.put_along_axis(x, TOP, 1, 0),
+        lambda x: cuop.searchsorted(x, [0.0, 1, 2], sorter=np.array([0, 1, TOP[0]], "uint64")),
+    ],
+)
+def test_indices_beyond_int64_are_outside(call):
+    with pytest.raises(IndexError, match=f"{2**64 - 1} is out of range for axis 0 of size 3"):
+        call(cuop.zeros(3))
+
+
+def test_unsigned_indices():
+    with pytest.raises(IndexError, match=f"index: {2**64 - 1} is outside every axis"):
+        cuop.zeros(3)[TOP[0]]
+    x = np.arange(12.0).reshape(3, 4)
+    at = np.array([[2, 0], [1, 1]], "uint64")
+    assert np.array_equal(cuop.take(x, at, 0), x[at])
+    assert np.array_equal(cuop.tensor(x)[at, 1], x[at, 1])
 
 
 def test_an_error_writes_nothing():

@@ -103,6 +103,22 @@ def test_vectors_and_batches(shapes, dtype, seed):
     check(as_tensor(a, dtype) @ as_tensor(b, dtype), a, b, dtype, np.matmul)
 
 
+def test_coefficients_beyond_int64():
+    a = cuop.tensor(np.arange(1, 7, dtype=np.uint64).reshape(2, 3))
+    top, c = 2**64 - 1, np.full((2, 2), 5, np.uint64)
+    product = np.asarray(a) @ np.asarray(a).T
+    wanted = -product - c  # top is -1 modulo 2^64
+    square = cuop.tensor(product)
+    for call in [
+        lambda out: cuop.matmul(a, a, trans_b=True, alpha=top, beta=top, out=out),
+        lambda out: cuop.gemm(a, a, trans_b="trans", alpha=top, beta=top, out=out),
+        lambda out: cuop.symm(square, cuop.eye(2, "uint64"), alpha=top, beta=top, out=out),
+    ]:
+        np.testing.assert_array_equal(call(cuop.tensor(c)).to_numpy(), wanted)
+    got = cuop.gemv(a, np.ones(3, np.uint64), alpha=top, beta=top, out=cuop.tensor(c[0]))
+    np.testing.assert_array_equal(got.to_numpy(), -np.asarray(a).sum(axis=1) - c[0])
+
+
 @SETTINGS
 @given(
     flags=st.tuples(st.booleans(), st.booleans()),

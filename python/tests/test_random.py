@@ -63,6 +63,19 @@ def test_uniform_never_reaches_the_end():
 
 
 @pytest.mark.parametrize(
+    ("dtype", "high"),
+    [("float16", 2.0**15), ("bfloat16", 2.0**127), ("float32", 2.0**127), ("float64", 2.0**1023)],
+)
+def test_uniform_over_more_than_the_dtype_holds(dtype, high):
+    cuop.manual_seed(11)
+    x = values(cuop.uniform((COUNT,), -high, high, dtype)) / high
+    assert -1 <= x.min() < -0.99
+    assert 0.99 < x.max() < 1
+    statistic = scipy.stats.kstest(x, "uniform", (-1, 2)).statistic
+    assert statistic < KS_BOUND + {"float16": 2**-9, "bfloat16": 2**-6}.get(dtype, 0)
+
+
+@pytest.mark.parametrize(
     "dtype", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 )
 def test_randint(dtype):
@@ -79,6 +92,24 @@ def test_randint(dtype):
     span = float(top) - float(info.min) + 1
     fraction = (wide - float(info.min) + 0.5) / span
     assert scipy.stats.kstest(fraction, "uniform").statistic < KS_BOUND + 1 / span
+
+
+@pytest.mark.parametrize(("dtype", "bits"), [("int64", 63), ("uint64", 64)])
+def test_randint_reaches_the_greatest_number(dtype, bits):
+    cuop.manual_seed(6)
+    top = 2**bits - 1
+    x = np.asarray(cuop.randint(top - 2, top + 1, 3000, dtype))
+    numbers, counts = np.unique(x, return_counts=True)
+    assert numbers.tolist() == [top - 2, top - 1, top]
+    assert scipy.stats.chisquare(counts).pvalue > 1e-4
+    low = int(np.iinfo(dtype).min)
+    whole = np.asarray(cuop.randint(low, top + 1, COUNT, dtype)).astype(np.float64)
+    fraction = (whole - low) / 2.0**64
+    assert scipy.stats.kstest(fraction, "uniform").statistic < KS_BOUND
+    assert np.array_equal(
+        cuop.randint(np.uint8(3), np.int16(9), 5, generator=cuop.Generator(1)),
+        cuop.randint(3, 9, 5, generator=cuop.Generator(1)),
+    )
 
 
 def test_permutation():
@@ -153,8 +184,8 @@ def test_out():
 
 
 test_errors = each_raises(
-    (lambda: cuop.random(3, "int32"), cuop.DTypeError, "normal: dtype int32 is not supported"),
-    (lambda: cuop.random(3, std=-1), cuop.ExecutionError, "std is -1, it must be 0 or more"),
+    (lambda: cuop.random(3, "int32"), cuop.DTypeError, "random: dtype int32 is not supported"),
+    (lambda: cuop.random(3, std=-1), cuop.ExecutionError, "random: std is -1, it must be 0 or more"),
     (lambda: cuop.random(3, std=float("nan")), cuop.ExecutionError, "std is nan"),
     (lambda: cuop.random((2, -1)), cuop.ShapeError, "-1"),
     (lambda: cuop.uniform(3, 1, 1), cuop.ExecutionError, "finite range with low < high"),
@@ -166,6 +197,11 @@ test_errors = each_raises(
     (lambda: cuop.randint(0, 300, 3, "uint8"), cuop.ExecutionError,
      "randint: uint8 does not hold the range [0, 300)"),
     (lambda: cuop.randint(-1, 3, 3, "uint64"), cuop.ExecutionError, "does not hold"),
+    (lambda: cuop.randint(0, 2**63 + 1, 3), cuop.ExecutionError,
+     "randint: int64 does not hold the range [0, 9223372036854775809)"),
+    (lambda: cuop.randint(-(2**70), 2**64, 3, "uint64"), cuop.ExecutionError, "does not hold"),
+    (lambda: cuop.randint(0, 1.5, 3), cuop.DTypeError,
+     "randint: high: needed is an integer, given 1.5"),
     (lambda: cuop.randint(0, 3, 3, "float32"), cuop.DTypeError, "float32 is not supported"),
     (lambda: cuop.permutation(-1), cuop.ShapeError, "permutation: n is -1"),
 )  # fmt: skip

@@ -182,6 +182,21 @@ def test_arg_extremes(problem, with_nan):
         check_choice(ours, theirs, x, axis, keepdims, np.int64)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int16", "uint8", "uint16", "uint32"])
+@pytest.mark.parametrize("length", [1, 31, 64, 65, 129, 5000, 200_001])
+def test_extremes_of_narrow_integers(dtype, length):
+    rng = np.random.default_rng(length)
+    info = np.iinfo(dtype)
+    line = rng.integers(info.min, info.max, length, dtype, endpoint=True)
+    for x in [line, line // 3, line[::-2], np.stack([line, line[::-1]]), np.stack([line] * 5, 1)]:
+        for axis in range(x.ndim):
+            for name in ["max", "min", "argmax", "argmin"]:
+                got = getattr(cuop, name)(cuop.asarray(x), axis=axis).to_numpy()
+                wanted = getattr(np, name)(x, axis=axis)
+                assert got.dtype == wanted.dtype
+                np.testing.assert_array_equal(got, wanted)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("length", [6, 5000, 200_000])
 def test_the_first_nan_of_several_is_the_extreme(dtype, length):

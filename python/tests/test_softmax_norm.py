@@ -188,6 +188,16 @@ def test_errors_are_typed_and_worded():
         cuop.batch_norm(cuop.ones((1, 3)), training=True)
     with pytest.raises(cuop.ExecutionError, match="momentum"):
         cuop.batch_norm(x, momentum=2.0, training=True)
+    moved = cuop.ones(3)
+    for name, arguments in [
+        ("running_var", {"running_mean": moved, "running_var": moved}),
+        ("gamma", {"running_mean": moved, "gamma": moved}),
+        ("beta", {"running_var": moved, "beta": moved}),
+        ("x", {"running_var": x[0, :, 0]}),
+    ]:
+        with pytest.raises(cuop.ExecutionError, match=f"shares memory with {name}; pass a copy"):
+            cuop.batch_norm(x, **arguments, training=True)
+    assert cuop.batch_norm(x, moved, moved, moved, moved).shape == x.shape
     frozen = np.ones(3, np.float32)
     frozen.flags.writeable = False
     with pytest.raises(cuop.ExecutionError, match="read-only"):

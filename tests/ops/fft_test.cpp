@@ -145,6 +145,23 @@ TEST(Fft, RealHalvesAgreeWithTheWhole) {
   }
 }
 
+TEST(Fft, SpectraOfSignalsThatAreTheirMirroredConjugatesAreReal) {
+  for (const int64_t n : {1, 2, 9, 10, 64, 97}) {
+    std::vector<double> real;
+    for (int64_t i = 0; i < n; ++i) real.push_back(value_at(i));
+    const Tensor spectrum = from_values<double>({n}, real);
+    const Tensor half = ihfft(spectrum), whole = ifft(spectrum);
+    ASSERT_EQ(half.shape(0), n / 2 + 1);
+    for (int64_t k = 0; k <= n / 2; ++k) {
+      EXPECT_LT(std::abs(half.data<Complex>()[k] - whole.data<Complex>()[k]), 1e-15) << n;
+    }
+    const Tensor back = hfft(half, n);
+    for (int64_t i = 0; i < n; ++i) {
+      ASSERT_NEAR(back.data<double>()[i], real[static_cast<size_t>(i)], 1e-14);
+    }
+  }
+}
+
 /// One axis of a row-major matrix, cut or padded to n, by the definition.
 std::vector<Complex> slow_axis(const std::vector<Complex>& x, int64_t rows, int64_t columns,
                                int axis, int64_t n, int sign) {

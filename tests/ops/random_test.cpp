@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
@@ -143,6 +145,31 @@ TEST(Random, FillsOutputsOfAnyStrides) {
       EXPECT_EQ(whole.data<float>()[j * 4 + i], wanted[static_cast<size_t>(i * 5 + j)]);
     }
   }
+}
+
+TEST(Random, IntegersReachTheGreatestOfTheirDtype) {
+  Generator g(9);
+  constexpr uint64_t kTop = std::numeric_limits<uint64_t>::max();
+  const auto drawn = values<uint64_t>(randint_through(Scalar(kTop - 1), Scalar(kTop), {100},
+                                                      {.dtype = DType::kUInt64, .generator = &g}));
+  EXPECT_EQ(std::ranges::count(drawn, kTop) + std::ranges::count(drawn, kTop - 1), 100);
+  EXPECT_GT(std::ranges::count(drawn, kTop), 20);
+  Generator a(2), b(2);
+  EXPECT_EQ(values<int64_t>(randint_through(-3, 4, {50}, {DType::kInt64, kCpu, &a})),
+            values<int64_t>(randint(-3, 5, {50}, {DType::kInt64, kCpu, &b})));
+  EXPECT_THROW(randint_through(1, 0, {2}), ExecutionError);
+  EXPECT_THROW(randint_through(0, 256, {2}, {DType::kUInt8}), ExecutionError);
+  EXPECT_THROW(randint_through(0, 1.5, {2}), DTypeError);
+}
+
+TEST(Random, RangesWiderThanTheDtypeAreFilled) {
+  Generator g(4);
+  constexpr float kHigh = 0x1p127f;
+  const auto drawn = values<float>(uniform({1000}, -kHigh, kHigh, {.generator = &g}));
+  const auto [least, most] = std::ranges::minmax(drawn);
+  EXPECT_LT(least, -0.9f * kHigh);
+  EXPECT_GT(most, 0.9f * kHigh);
+  EXPECT_LT(most, kHigh);
 }
 
 TEST(Generator, ResumesFromASavedCounter) {

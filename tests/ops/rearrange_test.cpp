@@ -12,8 +12,10 @@
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/decimals.h"
 #include "cuop/ops/index/arrange.h"
+#include "cuop/ops/index/gather.h"
 #include "cuop/ops/index/triangle.h"
 #include "cuop/ops/index/view.h"
+#include "cuop/ops/reduce/cumulative_sum.h"
 #include "cuop/ops/reduce/difference.h"
 #include "cuop/ops/sort/search.h"
 #include "tests/error_of.h"
@@ -109,6 +111,36 @@ TEST(Rearrange, DifferencesOfNeighbours) {
   EXPECT_THAT(values<int64_t>(diff(x, 2)), ElementsAre(2, 2));
   EXPECT_EQ(diff(x, 100).size(), 0);
   EXPECT_THAT(error_of<ExecutionError>([&] { diff(x, -1); }), HasSubstr("at least 0"));
+}
+
+TEST(Rearrange, RunningSumsMayBeginWithZero) {
+  const Tensor x = counted({2, 3});
+  EXPECT_THAT(values<int64_t>(cumulative_sum(x, -1)), ElementsAre(0, 1, 3, 3, 7, 12));
+  const Tensor longer = cumulative_sum(x, 0, {.dtype = DType::kInt8, .includes_initial = true});
+  EXPECT_EQ(longer.shape(), Shape({3, 3}));
+  EXPECT_THAT(values<int8_t>(longer), ElementsAre(0, 0, 0, 0, 1, 2, 3, 5, 7));
+  EXPECT_THAT(values<int64_t>(cumulative_sum(counted({0}), {}, {.includes_initial = true})),
+              ElementsAre(0));
+  EXPECT_THAT(error_of<ShapeError>([&] { cumulative_sum(x); }), HasSubstr("axis is needed"));
+  EXPECT_THAT(error_of<ShapeError>([&] { cumulative_sum(x, 2); }),
+              HasSubstr("cumulative_sum: axis 2"));
+}
+
+TEST(Rearrange, NonzerosAreCountedOverAxes) {
+  const Tensor x = counted({2, 3});
+  EXPECT_EQ(count_nonzero(x), 5);
+  EXPECT_THAT(values<int64_t>(count_nonzero(x, {0})), ElementsAre(1, 2, 2));
+  EXPECT_EQ(count_nonzero(x, {-1}, true).shape(), Shape({2, 1}));
+  EXPECT_THAT(error_of<ShapeError>([&] { count_nonzero(x, {2}); }),
+              HasSubstr("count_nonzero: axis 2"));
+}
+
+TEST(Rearrange, MatricesAreTransposedInPlace) {
+  const Tensor x = counted({2, 1, 3}), turned = matrix_transpose(x);
+  EXPECT_EQ(turned.shape(), Shape({2, 3, 1}));
+  EXPECT_EQ(turned.data(), x.data());
+  EXPECT_THAT(error_of<ShapeError>([] { matrix_transpose(counted({3})); }),
+              HasSubstr("matrix_transpose: x has shape (3,)"));
 }
 
 TEST(Rearrange, DecimalPlaces) {

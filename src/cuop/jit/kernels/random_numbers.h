@@ -140,9 +140,14 @@ static inline double unit_double(WideWord word) {
 }
 
 /// [0, 1) to [low, high): rounding must not reach `high`; `last` is the largest number below it.
+/// Where high - low would overflow, halves are computed with and doubled, which is exact.
 template <class Real>
 static inline Real stretched(Real unit, Real low, Real high, Real last) {
-  const Real value = exact::multiply_add(unit, high - low, low);
+  const Real width = high - low;
+  const bool is_wide = !(width - width == Real(0));
+  const Real scale = is_wide ? Real(0.5) : Real(1);
+  const Real part = exact::multiply_add(unit, high * scale - low * scale, low * scale);
+  const Real value = is_wide ? part + part : part;
   const Real above = low < value ? value : low;
   return above < last ? above : last;
 }

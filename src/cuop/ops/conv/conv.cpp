@@ -157,16 +157,16 @@ Tensor convolution(const char* who, int spatial, const Tensor& x, const Tensor& 
 
 const char* name(ConvVariant variant) { return kVariantNames[static_cast<int>(variant)]; }
 
-ConvVariant parse_conv_variant(std::string_view text) {
-  return parse_name<ConvVariant>("conv: variant", kVariantNames, text);
+ConvVariant parse_conv_variant(std::string_view text, const char* who) {
+  return parse_name<ConvVariant>(cat(who, ": variant"), kVariantNames, text);
 }
 
 const char* name(ConvActivation activation) {
   return kActivationNames[static_cast<int>(activation)];
 }
 
-ConvActivation parse_conv_activation(std::string_view text) {
-  return parse_name<ConvActivation>("conv: activation", kActivationNames, text);
+ConvActivation parse_conv_activation(std::string_view text, const char* who) {
+  return parse_name<ConvActivation>(cat(who, ": activation"), kActivationNames, text);
 }
 
 Tensor conv1d(const Tensor& x, const Tensor& w, const Tensor* bias, const ConvOptions& options,

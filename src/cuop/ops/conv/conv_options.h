@@ -19,16 +19,17 @@ namespace cuop {
 /// GPU kDirect where cuDNN has nothing for the case.
 enum class ConvVariant : uint8_t { kAuto, kOneDnn, kGemm, kDirect, kCudnn, kSplit };
 const char* name(ConvVariant variant);
-/// Inverse of `name`: auto, onednn, gemm, direct, cudnn, split; ExecutionError names them.
-ConvVariant parse_conv_variant(std::string_view text);
+/// Inverse of `name`: auto, onednn, gemm, direct, cudnn, split; ExecutionError, which `who` begins,
+/// names them.
+ConvVariant parse_conv_variant(std::string_view text, const char* who = "conv");
 
 /// What becomes of a sum before it is rounded to the dtype of the result. kRelu: 0 where it is
 /// negative, as by `relu` (NaN stays), for real numbers; it costs no pass over memory of its own
 /// where the library has a kernel for both.
 enum class ConvActivation : uint8_t { kNone, kRelu };
 const char* name(ConvActivation activation);
-/// Inverse of `name`: none, relu; ExecutionError names them.
-ConvActivation parse_conv_activation(std::string_view text);
+/// Inverse of `name`: none, relu; ExecutionError, which `who` begins, names them.
+ConvActivation parse_conv_activation(std::string_view text, const char* who = "conv");
 
 /// A place beside weights that do not change, where a variant keeps its own form of them from call
 /// to call. Several threads may use it.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 #include <type_traits>
 
 #include "cuop/backend/cpu/long_line.h"
@@ -14,8 +15,9 @@ namespace cuop::kernels {
 
 namespace {
 
-constexpr int64_t kGrain = 1 << 15;  // elements a thread should have at least
-constexpr int64_t kStrip = 64;       // rows of a transposing copy whose pages stay known
+constexpr int64_t kGrain = 1 << 15;    // elements a thread should have at least
+constexpr int64_t kRepeatStrip = 512;  // source elements that one task repeats
+constexpr int64_t kStrip = 64;         // rows of a transposing copy whose pages stay known
 
 using Nest = LoopNest<2>;  // operand 0 is the destination
 
@@ -135,8 +137,9 @@ void copy_tiled(T* dst, const T* src, const Nest& nest) {
   const auto bytes = nest.size() * static_cast<int64_t>(sizeof(T));
   const bool is_in_order = columns.strides[0] == 1 && (sizeof(T) < 16 || bytes <= kCachedBytes);
   backend::parallel_for_each(blocks * strips, kGrain / strip_elements, [&](int64_t i) {
-    const int64_t first = (i % strips) * kStrip;
-    const auto offsets = nest.row_offsets((i / strips) * rows.size + first);
+    const auto [block, strip_of_block] = divided(i, strips);
+    const int64_t first = strip_of_block * kStrip;
+    const auto offsets = nest.row_offsets(block * rows.size + first);
     const Nest::Axis strip{std::min(kStrip, rows.size - first), rows.strides};
     in_pieces(
         columns.size,
@@ -151,6 +154,68 @@ void copy_tiled(T* dst, const T* src, const Nest& nest) {
           }
         },
         kLoopPiece / kStrip);
+  });
+}
+
+/// Many equal elements: the first ones are copied, twice as many each time.
+template <class T>
+void fill_run(T* to, T value, int64_t count) {
+  int64_t done = std::min<int64_t>(count, 64 / sizeof(T));
+  std::fill_n(to, done, value);
+  while (done < count) {
+    const int64_t more = std::min(done, count - done);
+    std::memcpy(to + done, to, static_cast<size_t>(more) * sizeof(T));
+    done += more;
+  }
+}
+
+/// Each source element several times in a row.
+template <class T>
+void repeat_often(T* to, const T* from, int64_t step, int64_t count, int64_t times) {
+  for (int64_t i = 0; i < count; ++i) fill_run(to + i * times, from[i * step], times);
+}
+template <class T, class Times>
+void repeat_each(T* to, const T* from, int64_t step, int64_t count, Times times) {
+  for (int64_t i = 0; i < count; ++i) {
+    const T value = from[i * step];
+    for (int64_t k = 0; k < times; ++k) to[i * times + k] = value;
+  }
+}
+
+/// Whether the two inner axes repeat elements, side by side and not so often that one of them is
+/// worth several threads.
+bool repeats_elements(const Nest& nest) {
+  constexpr int64_t kMostTimes = 1024;
+  if (nest.count < 2 || nest.inner().size > kMostTimes) return false;
+  const Nest::Axis& inner = nest.inner();
+  return inner.strides[0] == 1 && inner.strides[1] == 0 &&
+         nest.axes[static_cast<size_t>(nest.count - 2)].strides[0] == inner.size;
+}
+
+template <class T>
+void copy_repeated(T* dst, const T* src, const Nest& nest) {
+  const Nest::Axis& rows = nest.axes[static_cast<size_t>(nest.count - 2)];
+  const int64_t times = nest.inner().size, step = rows.strides[1];
+  const int64_t strips = divide_up(rows.size, kRepeatStrip);
+  const int64_t blocks = nest.outer_size() / rows.size;
+  backend::parallel_for_each(blocks * strips, kGrain / (kRepeatStrip * times), [&](int64_t i) {
+    const auto [block, strip_of_block] = divided(i, strips);
+    const int64_t first = strip_of_block * kRepeatStrip;
+    const auto offsets = nest.row_offsets(block * rows.size + first);
+    const int64_t count = std::min(kRepeatStrip, rows.size - first);
+    T* const to = dst + offsets[0];
+    const T* const from = src + offsets[1];
+    switch (times) {
+      case 2:
+        return repeat_each(to, from, step, count, std::integral_constant<int64_t, 2>());
+      case 3:
+        return repeat_each(to, from, step, count, std::integral_constant<int64_t, 3>());
+      case 4:
+        return repeat_each(to, from, step, count, std::integral_constant<int64_t, 4>());
+      default:
+        return times < 32 ? repeat_each(to, from, step, count, times)
+                          : repeat_often(to, from, step, count, times);
+    }
   });
 }
 
@@ -188,8 +253,12 @@ void copy_rows(void* dst, const void* src, const Nest& nest, const RowCopy& copy
 
 template <class T>
 void copy_bits(const Tensor& dst, const Tensor& src, Nest nest) {
-  if (arrange_for_tiles(nest)) {
-    copy_tiled(static_cast<T*>(dst.data()), static_cast<const T*>(src.data()), nest);
+  auto* const to = static_cast<T*>(dst.data());
+  const auto* const from = static_cast<const T*>(src.data());
+  if (repeats_elements(nest)) {
+    copy_repeated(to, from, nest);
+  } else if (arrange_for_tiles(nest)) {
+    copy_tiled(to, from, nest);
   } else {
     copy_rows(dst.data(), src.data(), nest, {convert_each<T, T>, sizeof(T), sizeof(T), false});
   }

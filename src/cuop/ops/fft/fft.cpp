@@ -11,6 +11,7 @@
 #include "cuop/core/trace.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/fft/fft_kernels.h"
 #include "cuop/ops/index/arrange.h"
 #include "cuop/ops/output.h"
@@ -325,6 +326,14 @@ Tensor rfft(const Tensor& x, FftSize n, int64_t axis, FftNorm norm, const Tensor
 }
 Tensor irfft(const Tensor& x, FftSize n, int64_t axis, FftNorm norm, const Tensor* out) {
   return transform_one("irfft", Family::kToReal, true, x, n, axis, norm, out);
+}
+
+Tensor hfft(const Tensor& x, FftSize n, int64_t axis, FftNorm norm, const Tensor* out) {
+  return transform_one("hfft", Family::kToReal, false, conj(x), n, axis, norm, out);
+}
+Tensor ihfft(const Tensor& x, FftSize n, int64_t axis, FftNorm norm, const Tensor* out) {
+  const Tensor result = transform_one("ihfft", Family::kFromReal, true, x, n, axis, norm, out);
+  return conj(result, &result);
 }
 
 Tensor fftn(const Tensor& x, const FftDims& s, const FftDims& axes, FftNorm norm,

@@ -34,6 +34,14 @@ Tensor rfft(const Tensor& x, FftSize n = {}, int64_t axis = -1, FftNorm norm = F
 Tensor irfft(const Tensor& x, FftSize n = {}, int64_t axis = -1, FftNorm norm = FftNorm::kBackward,
              const Tensor* out = nullptr);
 
+/// Real spectrum of a signal that is its own mirrored conjugate, of which x has the first half:
+/// irfft of conj(x), scaled as a forward transform. `n` outputs, 2 (m - 1) for m inputs by default.
+Tensor hfft(const Tensor& x, FftSize n = {}, int64_t axis = -1, FftNorm norm = FftNorm::kBackward,
+            const Tensor* out = nullptr);
+/// Inverse of hfft: conj(rfft(x)), scaled as a backward transform. DTypeError for complex.
+Tensor ihfft(const Tensor& x, FftSize n = {}, int64_t axis = -1, FftNorm norm = FftNorm::kBackward,
+             const Tensor* out = nullptr);
+
 /// Several axes. `s` holds the lengths (-1: as it is) and `axes` the axes they belong to; without
 /// `axes` the last len(s) axes, without both all of them.
 Tensor fftn(const Tensor& x, const FftDims& s = {}, const FftDims& axes = {},

@@ -249,7 +249,8 @@ Tensor repeat(const Tensor& x, std::span<const int64_t> counts, std::optional<in
   }
   int64_t total = 0;
   for (const int64_t count : counts) {
-    if (count < 0) throw ShapeError(cat("repeat: repeats holds ", count, " < 0"));
+    if (count < 0)
+      throw ShapeError(cat("repeat: repeats holds ", count, "; counts must not be negative"));
     total = checked_add(total, count, "repeat: repeats");
   }
   const Tensor source = empty({total}, DType::kInt64);

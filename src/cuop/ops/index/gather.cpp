@@ -10,6 +10,7 @@
 #include "cuop/ops/index/offsets_internal.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/output.h"
+#include "cuop/ops/reduce/reduce.h"
 
 namespace cuop {
 
@@ -46,7 +47,7 @@ AlongAxis pick_along_axis(const char* who, const Tensor& x, const Tensor& indice
   Shape wide = broadcast_shapes(x_rest, index_rest, who);
   wide[at] = x.shape(at);
   const Tensor view = broadcast_to(x, wide);
-  std::vector<Offsets> parts{index_offsets(view, at, indices)};
+  std::vector<Offsets> parts{index_offsets(who, view, at, indices)};
   std::vector<int> axes;
   for (int i = 0; i < view.ndim(); ++i) {
     axes.push_back(i);
@@ -77,7 +78,7 @@ Tensor take(const Tensor& x, const Tensor& indices, std::optional<int64_t> axis,
   const Device device = common_device("take", {&x, &indices});
   if (!axis) return take(reshape(x, {x.size()}), indices, 0, out);
   const int at = normalize_axis(*axis, x.ndim(), "take");
-  const Offsets part = index_offsets(x, at, indices);
+  const Offsets part = index_offsets("take", x, at, indices);
   const int axes[] = {at};
   const Picks picks = combine_offsets(x, {&part, 1}, axes, at);
   if (out == nullptr) return gather_picks(x, picks, nullptr);
@@ -159,6 +160,12 @@ std::vector<Tensor> nonzero(const Tensor& x) {
 int64_t count_nonzero(const Tensor& x) {
   const trace::Span span("count_nonzero", "op");
   return count_true(cast(x, DType::kBool));
+}
+
+Tensor count_nonzero(const Tensor& x, Axes axes, bool keepdims) {
+  const trace::Span span("count_nonzero", "op");
+  normalize_axes(axes, x.ndim(), "count_nonzero");
+  return sum(cast(x, DType::kBool), axes, keepdims);
 }
 
 }  // namespace cuop

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cuop/core/tensor.h"
+#include "cuop/ops/reduce/axes.h"
 
 namespace cuop {
 
@@ -33,5 +34,7 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, const Tensor& value,
 std::vector<Tensor> nonzero(const Tensor& x);
 /// How many elements are not zero.
 int64_t count_nonzero(const Tensor& x);
+/// The same over the axes, as int64.
+Tensor count_nonzero(const Tensor& x, Axes axes, bool keepdims = false);
 
 }  // namespace cuop

@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <limits>
+#include <numeric>
 #include <vector>
 
 #include "cuop/backend/cpu/long_line.h"
@@ -185,10 +188,22 @@ void copy_offsets(const OffsetCopy& copy, bool is_list_parallel) {
   });
 }
 
+/// Counts side by side in bytes, for as many rounds as a byte can count.
 int64_t count_true(const uint8_t* mask, int64_t count) {
-  int64_t total = 0;
-  for (int64_t i = 0; i < count; ++i) total += mask[i];
-  return total;
+  constexpr int64_t kLanes = 64, kRounds = std::numeric_limits<uint8_t>::max();
+  int64_t total = 0, i = 0;
+  while (i + kLanes <= count) {
+    std::array<uint8_t, kLanes> counted{};
+    const int64_t end = i + std::min(kRounds, (count - i) / kLanes) * kLanes;
+    for (; i < end; i += kLanes) {
+      const uint8_t* const bits = mask + i;
+      for (size_t lane = 0; lane < kLanes; ++lane) {
+        counted[lane] = static_cast<uint8_t>(counted[lane] + bits[lane]);
+      }
+    }
+    total = std::accumulate(counted.begin(), counted.end(), total);
+  }
+  return std::accumulate(mask + i, mask + count, total);
 }
 
 /// The offsets of the true elements of one block of the flattened mask; returns how many.
@@ -257,7 +272,7 @@ int64_t index_offsets_cpu(const Tensor& indices, int64_t size, int64_t stride, i
     bool is_good = true;
     for (int64_t i = begin; i < end; ++i) {
       const int64_t index = given[i] < 0 ? given[i] + size : given[i];
-      is_good = is_good && index >= 0 && index < size;
+      is_good &= static_cast<uint64_t>(index) < static_cast<uint64_t>(size);
       // Unsigned: an index far outside would overflow before anybody refuses it.
       offsets[i] =
           static_cast<int64_t>(static_cast<uint64_t>(index) * static_cast<uint64_t>(stride));

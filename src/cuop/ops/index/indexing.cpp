@@ -76,7 +76,7 @@ class Parser {
       for (int i = 0; i < array.ndim(); ++i) axes_.push_back(axis_ + i);
       axis_ += array.ndim();
     } else {
-      parts_.push_back(index_offsets(view_, axis_, array));
+      parts_.push_back(index_offsets("index", view_, axis_, array));
       axes_.push_back(axis_++);
     }
   }

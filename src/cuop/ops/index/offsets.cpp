@@ -1,7 +1,11 @@
+#include <limits>
+#include <string>
+
 #include "cuop/backend/slot.h"
 #include "cuop/core/text.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/index_kernels.h"
 #include "cuop/ops/index/offsets_internal.h"
 #include "cuop/ops/index/view.h"
@@ -33,6 +37,24 @@ Layout axes_of(const Layout& layout, int at, int count) {
   return result;
 }
 
+/// Integers as int64; those of uint64 that are larger become the largest one, which is outside of
+/// every axis, where a conversion would make them negative and so valid.
+Tensor as_int64(const Tensor& indices) {
+  if (indices.dtype() != DType::kUInt64) return cast(indices, DType::kInt64);
+  const Tensor largest =
+      full({}, Scalar(std::numeric_limits<int64_t>::max()), DType::kUInt64, indices.device());
+  return cast(minimum(indices, largest), DType::kInt64);
+}
+
+/// The element at a position in row-major order, as text.
+std::string element_text(const Tensor& indices, int64_t position) {
+  const Tensor list = contiguous(indices);
+  const Tensor element =
+      to_device(list.with_layout({{}, {}, list.layout().offset + position}), kCpu);
+  return visit_dtype(IntegerTypes{}, element.dtype(), "index",
+                     [&]<class T>(TypeTag<T>) { return std::to_string(*element.data<T>()); });
+}
+
 /// One stride for all picked axes of the dense side, when its layout allows that.
 std::optional<int64_t> picked_stride(const Layout& dense, const Picks& picks) {
   const Layout picked = axes_of(dense, picks.at, picks.table.ndim());
@@ -58,16 +80,15 @@ kernels::OffsetCopy describe(const Tensor& view, const Picks& picks, const Tenso
 
 }  // namespace
 
-Offsets index_offsets(const Tensor& view, int axis, const Tensor& indices) {
-  common_device("index", {&view, &indices});
-  const Tensor list = contiguous(cast(indices, DType::kInt64));
+Offsets index_offsets(const char* who, const Tensor& view, int axis, const Tensor& indices) {
+  common_device(who, {&view, &indices});
+  const Tensor list = contiguous(as_int64(indices));
   Tensor table = empty(indices.shape(), DType::kInt64, view.device());
   const int64_t size = view.shape(axis);
   const int64_t bad =
       kIndexOffsets(view.device(), list, size, view.strides()[axis], table.data<int64_t>());
   if (bad >= 0) {
-    const Tensor given = to_device(list.with_layout({{}, {}, list.layout().offset + bad}), kCpu);
-    throw IndexError(cat("index: ", *given.data<int64_t>(), " is out of range for axis ", axis,
+    throw IndexError(cat(who, ": ", element_text(indices, bad), " is out of range for axis ", axis,
                          " of size ", size));
   }
   return {table, list.size() <= 1};

@@ -7,6 +7,7 @@
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/view.h"
+#include "cuop/ops/output.h"
 
 namespace cuop {
 
@@ -22,13 +23,15 @@ Tensor triangle(const char* who, const Tensor& x, int64_t k, bool is_lower, cons
   if (x.ndim() < 2) {
     throw ShapeError(cat(who, ": x has shape ", x.shape(), "; it needs at least 2 dimensions"));
   }
+  const Tensor result = prepare_output(who, out, x.shape(), x.dtype(), x.device());
+  check_same_or_no_overlap(who, result, x, "x");
   const int64_t rows = x.shape(x.ndim() - 2), columns = x.shape(x.ndim() - 1);
   // Diagonals beyond the corners are all alike, and do not overflow.
   const int64_t diagonal = std::clamp(k, -rows - 1, columns + 1);
   const Tensor last = numbers(diagonal, rows, {rows, 1}, x.device());
   const Tensor column = numbers(0, columns, {1, columns}, x.device());
   const Tensor is_kept = is_lower ? less_equal(column, last) : greater_equal(column, last);
-  return where(is_kept, x, Scalar(false), out);  // of any dtype 0, which decides nothing
+  return where(is_kept, x, Scalar(false), &result);  // of any dtype 0, which decides nothing
 }
 
 }  // namespace

@@ -65,6 +65,14 @@ Tensor swap_axes(const Tensor& tensor, int64_t axis0, int64_t axis1) {
   return tensor.with_layout(layout);
 }
 
+Tensor matrix_transpose(const Tensor& tensor) {
+  if (tensor.ndim() < 2) {
+    throw ShapeError(
+        cat("matrix_transpose: x has shape ", tensor.shape(), "; it needs at least 2 dimensions"));
+  }
+  return swap_axes(tensor, -2, -1);
+}
+
 Tensor move_axis(const Tensor& tensor, int64_t source, int64_t destination) {
   const int from = normalize_axis(source, tensor.ndim(), "moveaxis");
   const int to = normalize_axis(destination, tensor.ndim(), "moveaxis");

@@ -20,6 +20,8 @@ Tensor permute(const Tensor& tensor, std::span<const int64_t> axes);
 /// Reverses the axes.
 Tensor transpose(const Tensor& tensor);
 Tensor swap_axes(const Tensor& tensor, int64_t axis0, int64_t axis1);
+/// The last two axes exchanged; ShapeError below 2 dimensions.
+Tensor matrix_transpose(const Tensor& tensor);
 Tensor move_axis(const Tensor& tensor, int64_t source, int64_t destination);
 /// Axes sources[i] to places destinations[i]; the others keep their order. ShapeError when an axis
 /// or a place is given twice, or one list is longer.

@@ -38,7 +38,7 @@ constexpr int64_t kBusyTiles = 128;
 /// A coefficient as the kernel takes it.
 uint64_t bits_of(const Scalar& value, DType dtype) {
   if (is_bool(dtype)) return value.to_double() != 0 ? 1 : 0;
-  return static_cast<uint64_t>(value.to_int64());
+  return value.to_bits64();
 }
 
 }  // namespace

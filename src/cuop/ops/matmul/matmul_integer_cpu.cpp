@@ -42,8 +42,8 @@ class IntegerTile {
   static constexpr int64_t kDepth = 256;
 
   explicit IntegerTile(const Product& p) {
-    alpha_ = static_cast<Sum>(p.alpha.to_int64());
-    beta_ = static_cast<Sum>(p.beta.to_int64());
+    alpha_ = static_cast<Sum>(p.alpha.to_bits64());
+    beta_ = static_cast<Sum>(p.beta.to_bits64());
     const TileSizes sizes = tile_sizes<IntegerTile>(p);
     const int64_t rows = round_up(sizes.rows, kernel_.mr);
     const int64_t columns = round_up(sizes.columns, kernel_.nr);

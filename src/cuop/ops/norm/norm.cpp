@@ -1,6 +1,8 @@
 #include "cuop/ops/norm/norm.h"
 
 #include <cmath>
+#include <initializer_list>
+#include <utility>
 
 #include "cuop/backend/slot.h"
 #include "cuop/core/text.h"
@@ -161,6 +163,18 @@ void move_running(const Tensor& running, const Tensor& batch, double momentum, d
   copy_into(running, add(kept, multiply(batch, momentum * correction)));
 }
 
+/// Statistics that training moves must lie apart from what it reads, and from each other.
+void check_moved(const Tensor& running, const char* name,
+                 std::initializer_list<std::pair<const Tensor*, const char*>> others) {
+  if (!running.is_defined()) return;
+  check_writable("batch_norm", running);
+  for (const auto& [other, other_name] : others) {
+    if (!other->is_defined() || !may_overlap(running, *other)) continue;
+    throw ExecutionError(cat("batch_norm: ", name, ", which training moves, shares memory with ",
+                             other_name, "; pass a copy of one of the two"));
+  }
+}
+
 void check_batch_norm(const Tensor& x, const BatchNormParameters& p, const BatchNormOptions& o) {
   check_input("batch_norm", x, o.eps);
   if (x.ndim() < 2) {
@@ -179,9 +193,9 @@ void check_batch_norm(const Tensor& x, const BatchNormParameters& p, const Batch
     throw ShapeError(
         cat("batch_norm: training needs more than one value a channel; x has shape ", x.shape()));
   }
-  for (const Tensor* running : {&p.running_mean, &p.running_var}) {
-    if (running->is_defined()) check_writable("batch_norm", *running);
-  }
+  check_moved(p.running_mean, "running_mean",
+              {{&x, "x"}, {&p.gamma, "gamma"}, {&p.beta, "beta"}, {&p.running_var, "running_var"}});
+  check_moved(p.running_var, "running_var", {{&x, "x"}, {&p.gamma, "gamma"}, {&p.beta, "beta"}});
 }
 
 }  // namespace

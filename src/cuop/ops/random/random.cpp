@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
 
 #include "cuop/backend/slot.h"
 #include "cuop/core/divide_up.h"
@@ -42,6 +43,13 @@ Tensor fill(const char* who, const Shape& shape, const Draw& draw, const RandomO
   return result;
 }
 
+Tensor draw_normal(const char* who, const Shape& shape, double mean, double std,
+                   const RandomOptions& options) {
+  check_floating(who, options.dtype);
+  if (!(std >= 0.0)) throw ExecutionError(cat(who, ": std is ", std, ", it must be 0 or more"));
+  return fill(who, shape, {Distribution::kNormal, mean, std}, options);
+}
+
 /// The largest number of T below `high` as T's numbers are drawn: in double or in float.
 template <class T>
 double largest_below(double high) {
@@ -63,32 +71,43 @@ double largest_below(double high) {
   }
 }
 
-struct Limits {
-  int64_t lowest;
-  uint64_t highest;
-};
-Limits limits(DType dtype) {
-  return visit_dtype(IntegerTypes{}, dtype, "randint", []<class T>(TypeTag<T>) {
-    return Limits{static_cast<int64_t>(std::numeric_limits<T>::min()),
-                  static_cast<uint64_t>(std::numeric_limits<T>::max())};
-  });
+bool is_below(const Scalar& a, const Scalar& b) {
+  if (a.is_large() || b.is_large()) {
+    return b.is_large() && (!a.is_large() || a.to_bits64() < b.to_bits64());
+  }
+  return a.to_int64() < b.to_int64();
+}
+
+/// Integers from `low` to `last`; `range` is what errors call that.
+Tensor draw_integers(const std::string& range, const Scalar& low, const Scalar& last,
+                     const Shape& shape, const RandomOptions& options) {
+  visit_dtype(IntegerTypes{}, options.dtype, "randint", [](auto) {});
+  if (!low.fits(options.dtype) || !last.fits(options.dtype)) {
+    throw ExecutionError(cat("randint: ", options.dtype, " does not hold the range ", range));
+  }
+  Draw draw{Distribution::kInteger};
+  draw.low = static_cast<int64_t>(low.to_bits64());
+  draw.range = last.to_bits64() - low.to_bits64() + 1;
+  return fill("randint", shape, draw, options);
 }
 
 }  // namespace
 
 Tensor normal(const Shape& shape, double mean, double std, const RandomOptions& options) {
-  check_floating("normal", options.dtype);
-  if (!(std >= 0.0)) throw ExecutionError(cat("normal: std is ", std, ", it must be 0 or more"));
-  return fill("normal", shape, {Distribution::kNormal, mean, std}, options);
+  return draw_normal("normal", shape, mean, std, options);
+}
+
+Tensor random(const Shape& shape, double mean, double std, const RandomOptions& options) {
+  return draw_normal("random", shape, mean, std, options);
 }
 
 Tensor random(const Shape& shape, DType dtype, double mean, double std) {
-  return normal(shape, mean, std, {.dtype = dtype});
+  return random(shape, mean, std, {.dtype = dtype});
 }
 
 Tensor uniform(const Shape& shape, double low, double high, const RandomOptions& options) {
   check_floating("uniform", options.dtype);
-  if (!(low < high) || !std::isfinite(high - low)) {
+  if (!(low < high) || !std::isfinite(low) || !std::isfinite(high)) {
     throw ExecutionError(
         cat("uniform: [", low, ", ", high, ") must be a finite range with low < high"));
   }
@@ -115,18 +134,19 @@ Tensor uniform(const Shape& shape, double low, double high, const RandomOptions&
 }
 
 Tensor randint(int64_t low, int64_t high, const Shape& shape, const RandomOptions& options) {
-  const Limits allowed = limits(options.dtype);
-  if (low >= high) {
-    throw ExecutionError(cat("randint: the range [", low, ", ", high, ") is empty"));
+  const std::string range = cat("[", low, ", ", high, ")");
+  if (low >= high) throw ExecutionError(cat("randint: the range ", range, " is empty"));
+  return draw_integers(range, low, high - 1, shape, options);
+}
+
+Tensor randint_through(const Scalar& low, const Scalar& last, const Shape& shape,
+                       const RandomOptions& options) {
+  const std::string range = cat("from ", low, " to ", last);
+  if (!low.is_integer() || !last.is_integer()) {
+    throw DTypeError(cat("randint: the range is ", range, "; needed are integers"));
   }
-  if (low < allowed.lowest || (high > 0 && static_cast<uint64_t>(high - 1) > allowed.highest)) {
-    throw ExecutionError(
-        cat("randint: ", options.dtype, " does not hold the range [", low, ", ", high, ")"));
-  }
-  Draw draw{Distribution::kInteger};
-  draw.low = low;
-  draw.range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
-  return fill("randint", shape, draw, options);
+  if (is_below(last, low)) throw ExecutionError(cat("randint: the range ", range, " is empty"));
+  return draw_integers(range, low, last, shape, options);
 }
 
 Tensor permutation(int64_t n, const RandomOptions& options) {

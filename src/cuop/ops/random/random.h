@@ -3,6 +3,7 @@
 // and with any number of threads. Each takes `generator`, the process's one when null.
 #pragma once
 
+#include "cuop/core/scalar.h"
 #include "cuop/core/tensor.h"
 #include "cuop/ops/random/generator.h"
 
@@ -19,7 +20,8 @@ struct RandomOptions {
 /// Normal numbers by Box and Muller's method; float16, bfloat16, float32 (24-bit uniforms) and
 /// float64 (53-bit uniforms). ExecutionError when std is negative.
 Tensor normal(const Shape& shape, double mean, double std, const RandomOptions& options = {});
-/// The same with cuop's usual arguments.
+/// The same under the name that Python has for it, which errors and profiles say.
+Tensor random(const Shape& shape, double mean, double std, const RandomOptions& options);
 Tensor random(const Shape& shape, DType dtype = DType::kFloat32, double mean = 0.0,
               double std = 1.0);
 /// Uniform in [low, high); ExecutionError unless low < high and both are finite.
@@ -29,6 +31,10 @@ Tensor uniform(const Shape& shape, double low = 0.0, double high = 1.0,
 /// integer dtype. ExecutionError when the range is empty or the dtype cannot hold it.
 Tensor randint(int64_t low, int64_t high, const Shape& shape,
                const RandomOptions& options = {DType::kInt64});
+/// Integers from `low` to `last`, both of them included: also the greatest of 64 bits. Errors as
+/// those of randint; DTypeError unless both are integers.
+Tensor randint_through(const Scalar& low, const Scalar& last, const Shape& shape,
+                       const RandomOptions& options = {DType::kInt64});
 /// A random order of 0, ..., n-1 (int64).
 Tensor permutation(int64_t n, const RandomOptions& options = {DType::kInt64});
 

@@ -125,14 +125,52 @@ int64_t place_by_lanes(const T* x, int64_t n, T& best) {
   return even.place(best);
 }
 
+/// The best of a row of integers.
+template <bool IsMax, class T>
+T best_of_narrow(const T* x, int64_t n) {
+  constexpr int64_t kCount = lanes::kCount<T>;
+  T best = x[0];
+  if (n >= kCount) {
+    lanes::Vector<T> even = lanes::load(x), odd = even;
+    const auto pick = [](const auto& a, const auto& b) {
+      return IsMax ? lanes::larger(a, b) : lanes::smaller(a, b);
+    };
+    // The last ones may begin in those before: twice the same changes nothing.
+    for (int64_t i = 0; i < n; i += 2 * kCount) {
+      even = pick(even, lanes::load(x + std::min(i, n - kCount)));
+      odd = pick(odd, lanes::load(x + std::min(i + kCount, n - kCount)));
+    }
+    return lanes::fold<T>(pick(even, odd), [](T a, T b) { return is_better<IsMax>(a, b) ? a : b; });
+  }
+  for (int64_t i = 1; i < n; ++i) best = is_better<IsMax>(x[i], best) ? x[i] : best;
+  return best;
+}
+
+/// Where a value that the row has stands first.
+template <class T>
+int64_t first_place(const T* x, int64_t n, T value) {
+  if constexpr (sizeof(T) == 1) {
+    return static_cast<const T*>(std::memchr(x, value, static_cast<size_t>(n))) - x;
+  } else {
+    constexpr int64_t kRun = 64;
+    int64_t start = 0;
+    for (; start + kRun <= n; start += kRun) {
+      int found = 0;
+      for (int64_t i = 0; i < kRun; ++i) found |= x[start + i] == value ? 1 : 0;
+      if (found != 0) break;
+    }
+    return std::find(x + start, x + n, value) - x;
+  }
+}
+
 template <bool IsMax, class T>
 int64_t place_of_best(const void* data, int64_t n, void* result) {
   const auto* const x = static_cast<const T*>(data);
   T best = x[0];
   int64_t place = 0;
-  if constexpr (sizeof(T) == 1) {
-    for (int64_t i = 1; i < n; ++i) best = is_better<IsMax>(x[i], best) ? x[i] : best;
-    place = static_cast<const T*>(std::memchr(x, best, static_cast<size_t>(n))) - x;
+  if constexpr (sizeof(T) <= 2) {  // too narrow to hold places beside them: a second look
+    best = best_of_narrow<IsMax>(x, n);
+    place = first_place(x, n, best);
   } else if (n < 2 * lanes::kCount<T>) {
     place = place_in_short<IsMax>(x, n, best);
   } else {

@@ -30,12 +30,12 @@ struct Fold {
 };
 
 /// The fold for elements of that dtype: float32 and float64 for every kind; float16, bfloat16 for
-/// kMoments; int64, uint64 for kSum, kProd, kMax, kMin and kExactSum; uint8 for kMax and kMin;
+/// kMoments; int64, uint64 for kSum, kProd and kExactSum; all integers for kMax and kMin;
 /// complex64, complex128 for kSum and kProd. NotImplementedError for any other.
 const Fold& fold_cpu(ReduceKind kind, DType element);
 
 /// Elements of kMax and kMin.
-using OrderedTypes = TypeList<float, double, int64_t, uint64_t, int32_t, uint8_t>;
+using OrderedTypes = Joined<FloatTypes, IntegerTypes>;
 
 /// The tables behind it, one for each instruction set (backend/cpu/isa.h).
 template <class Level>

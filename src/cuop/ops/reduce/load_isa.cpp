@@ -85,7 +85,7 @@ constexpr bool fits() {
 }
 
 LoadFunction find_value(DType source, DType element) {
-  using Elements = Joined<InexactTypes, TypeList<int64_t, uint64_t, int32_t, uint8_t>>;
+  using Elements = Joined<InexactTypes, IntegerTypes>;
   return find_by_dtype(Elements{}, element, [source]<class To>(TypeTag<To>) {
     return find_by_dtype(AllTypes{}, source, []<class From>(TypeTag<From>) -> LoadFunction {
       if constexpr (fits<From, To>()) {

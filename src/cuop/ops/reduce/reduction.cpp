@@ -32,11 +32,10 @@ DType accumulator(DType dtype) {
   return is_bool(dtype) || is_integer(dtype) ? DType::kInt64 : compute_dtype(dtype);
 }
 
-/// The narrowest element type that max and min have a kernel for.
+/// The element type of max and min.
 DType ordered_element(DType dtype) {
-  if (dtype == DType::kInt32) return dtype;
-  if (dtype == DType::kUInt8 || is_bool(dtype)) return DType::kUInt8;
-  return accumulator(dtype);
+  if (is_bool(dtype)) return DType::kUInt8;
+  return is_integer(dtype) ? dtype : compute_dtype(dtype);
 }
 
 ReduceKind sum_fold(SumMode mode) {
