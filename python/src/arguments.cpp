@@ -2,6 +2,7 @@
 #include <complex>
 
 #include "bindings.h"
+#include "cuop/backend/current_device.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 
@@ -119,7 +120,8 @@ Device convert_argument(nb::handle object, TypeTag<Device>) {
     throw DeviceError(cat("device: ", describe(object),
                           " is an integer, needed is 'cpu', 'cuda' or 'cuda:N'", kSizesInTuple));
   }
-  return parse_device(message_of(object));
+  const std::string text = message_of(object);
+  return text == "cuda" ? backend::current_gpu() : parse_device(text);
 }
 
 Shape convert_argument(nb::handle object, TypeTag<Shape>) {

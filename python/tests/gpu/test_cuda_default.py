@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import pytest
 from processes import python, simulated
 
 OPENED = "'libcuda' in open('/proc/self/maps').read()"
@@ -94,6 +95,31 @@ def test_a_driver_that_does_not_start_is_warned_of_once():
     code = TWICE.replace("print", "\ntry:\n  print") + "\nexcept cuop.DeviceError as e: print(e)"
     lines, _ = python(code, SIM_INIT_RESULT="802", CUOP_DEVICE="cuda")
     assert "cuda:0 is not available: the NVIDIA driver is there but did not start" in lines[0]
+
+
+def test_cuda_without_a_number_is_the_threads_gpu():
+    lines, _ = python(
+        """
+import cuop
+def rank(comm):
+    return str(cuop.ones(2, device="cpu").to("cuda").device)
+if cuop.device_count("cuda") < 2:
+    print("one")
+else:
+    print(cuop.ones(2, device="cuda").device, cuop.dist.run_ranks(rank, 2))
+    cuop.set_current_device("cuda:1")
+    x = cuop.ones(2, device="cpu")
+    print(cuop.Device("cuda"), x.to("cuda").device, x.cuda().device, cuop.pin_memory(x).device)
+    cuop.set_current_device("cpu")
+    print(cuop.Device("cuda"), cuop.Device("cuda") == "cuda:0")
+""",
+        SIM_DEVICES="2",
+    )
+    if lines[0] == "one":
+        pytest.skip("needs two GPUs")
+    assert lines[:3] == [
+        "cuda:0 ['cuda:0', 'cuda:1']", "cuda:1 cuda:1 cuda:1 cpu", "cuda:0 True"
+    ]  # fmt: skip
 
 
 @simulated

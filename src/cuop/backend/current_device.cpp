@@ -94,4 +94,15 @@ void set_current_device(Device device) {
   chosen = device;
 }
 
+Device current_gpu() {
+  try {
+    for (const Device device : {current_device(), default_device().device}) {
+      if (!device.is_cpu()) return device;
+    }
+  } catch (const DeviceError&) {
+    // Of CUOP_DEVICE, which is told where tensors are made.
+  }
+  return {DeviceType::kCuda, 0};
+}
+
 }  // namespace cuop::backend
