@@ -50,7 +50,10 @@ Communicator* communicator_of(nb::handle argument) {
   return tensor->is_defined() ? &tensor->comm() : nullptr;
 }
 
-bool is_in_parts(PyObject* argument) { return nb::isinstance<DistTensor>(nb::handle(argument)); }
+/// Not of one that is being made: its maker tells the others, if anybody does.
+bool is_in_parts(PyObject* argument) {
+  return nb::isinstance<DistTensor>(nb::handle(argument)) && nb::inst_ready(nb::handle(argument));
+}
 
 bool has_several_parts(std::span<PyObject* const> arguments) {
   return std::ranges::count_if(arguments, is_in_parts) > 1;
