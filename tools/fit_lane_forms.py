@@ -106,7 +106,10 @@ def hyperbolic_table() -> None:
 
 
 def tangent_tables() -> None:
-    """A right angle in three parts, and r / tan(r) = base + v P(v) of v = r^2 - middle, for |r| up to pi/4."""
+    """A right angle in three parts, and r / tan(r) = base + v P(v) of v = r^2 - middle, for |r| up to pi/4.
+    Above 4.9 the shift makes all roots real, and the more of it the larger the rounding errors; one is taken
+    with which the last step, which counts most, is nearly a double.
+    """
     angle = mp.pi / 2
     part_a = mp.floor(angle * 2**23) / 2**23  # not more than it, so that B is positive
     part_b = nearest(angle - part_a, 11)  # its products with numbers of 13 digits are exact
@@ -129,12 +132,40 @@ def tangent_tables() -> None:
         8,
         lambda v: v / cotangent_part(middle + v),
     )
+
+    def lack(shift):
+        step = in_squares(fit, shift)[2][-1]
+        return abs(step - nearest(step, 53))
+
+    shift = min((5 + mp.mpf(k) / 64 for k in range(32)), key=lack)
+    top, roots, steps = in_squares(fit, shift)
     print("struct CotangentSeries {")
-    for name, value in (("Middle", middle), ("Base", base)):
+    for name, value in (("Middle", middle), ("Base", base), ("Shift", shift)):
         print(f"  static constexpr double k{name} = {text(value, False)};")
-    print(
-        f"  static constexpr double kRest[] = {{{', '.join(text(c, False) for c in fit)}}};\n}};\n"
-    )
+    for name, row in (("Top", top), ("Roots", roots), ("Steps", steps)):
+        listed = ", ".join(text(c, False) for c in row)
+        print(f"  static constexpr double k{name}[] = {{{listed}}};")
+    print("};\n")
+
+
+def in_squares(fit: list, shift) -> tuple:
+    """Another form of a polynomial of even degree, in y = v + shift: P = top(y) of degree 2, then for each
+    root P = P (y^2 - root) + step (J. Eve, 1964). The roots are those of the odd part, a polynomial in y^2.
+    """
+    moved = [mp.mpf(0)]
+    for c in reversed(fit):
+        moved = [up - shift * same for up, same in zip([0, *moved], [*moved, 0], strict=True)]
+        moved[0] += c
+    even, odd = moved[: len(fit)][0::2], moved[: len(fit)][1::2]
+    found = mp.polyroots(odd[::-1], maxsteps=500, extraprec=300)
+    roots, steps = sorted(nearest(mp.re(root), 53) for root in found), []
+    for root in reversed(roots):
+        quotient = [mp.mpf(0)]
+        for c in reversed(even):
+            quotient.insert(0, c + root * quotient[0])
+        steps.insert(0, quotient[0])
+        even = quotient[1:-1]
+    return [even[0], odd[-1], even[1]], roots, steps
 
 
 def cotangent_part(z):

@@ -134,10 +134,13 @@ struct RightAngle {
 struct CotangentSeries {
   static constexpr double kMiddle = 0x1.8f5c28f5c2b3ep-2;
   static constexpr double kBase = 0x1.bba47e50761c6p-1;
-  static constexpr double kRest[] = {
-      -0x1.682029d64c6cbp-2,  -0x1.980b460a4beafp-6,  -0x1.454c85936bacep-9,
-      -0x1.0f5412f4ad3e8p-12, -0x1.c8bd22709dbf8p-16, -0x1.81353274395cap-19,
-      -0x1.4510bfb98ccf3p-22, -0x1.1235d5df6aa0ap-25, -0x1.abb0c87c3ae4ep-29};
+  static constexpr double kShift = 0x1.4e00000000000p+2;
+  static constexpr double kTop[] = {-0x1.25670b8ac267fp-20, 0x1.a4e5baa25f864p-24,
+                                    -0x1.abb0c87c3ae4ep-29};
+  static constexpr double kRoots[] = {-0x1.8d1d2d66a85bap+6, -0x1.afc8f9f7cba94p+5,
+                                      0x1.35cf66d625939p+4};
+  static constexpr double kSteps[] = {0x1.3a8c603aeeac1p-14, -0x1.ad98e50c3c1b7p-10,
+                                      -0x1.54d2a0d60b30bp-2};
 };
 
 struct PowerSeries {

@@ -60,46 +60,48 @@ struct LaneForm<fn::Exp, T> {
   }
 };
 
-/// Each row's power of two with an even last bit, and what it lacks, by it.
+/// Each row's power of two with an even last bit, and what it lacks, by it; both negative.
 struct EvenPowers {
   float powers[16], lacks[16];
   constexpr EvenPowers() : powers(), lacks() {
     for (int i = 0; i < 16; ++i) {
       const float power = PowerRows<float>::kPowers[i];
-      powers[i] = std::bit_cast<float>(std::bit_cast<uint32_t>(power) & ~1u);
-      lacks[i] = (power - powers[i] + PowerRows<float>::kLacks[i]) / powers[i];
+      const float even = std::bit_cast<float>(std::bit_cast<uint32_t>(power) & ~1u);
+      powers[i] = -even;
+      lacks[i] = (even - power - PowerRows<float>::kLacks[i]) / even;
     }
   }
 };
 constexpr EvenPowers kEvenPowers;
-/// x - 1 of those lanes, x of the others.
-[[gnu::always_inline]] inline Lanes less_one(ChosenLanes chosen, Lanes x) {
-  return _mm512_mask_sub_ps(x, chosen, x, lanes(1.0f));
+/// x + y of those lanes, x of the others.
+[[gnu::always_inline]] inline Lanes added(ChosenLanes chosen, Lanes x, float y) {
+  return _mm512_mask_add_ps(x, chosen, x, lanes(y));
 }
 /// (2^n - 1) + 2^n (e^r - 1) of x = n ln 2 + r, n a multiple of 1/16, but 0 up to 1/32: beyond, the
 /// second term is so much smaller than the result that what rounds it counts little. The nearest
 /// float of ln 2 leaves r without an error. Of n < -1 the 1 comes last, as 2^n - 1 has too many
 /// digits; from n = 24 on it has them too and, even as 2^n is, becomes 2^n: what ln 2 lacks is
-/// 2^-28 / 24 more to make good a part of that. Below 1 ulp and monotone, tried on all arguments.
+/// 2^-28 / 24 more to make good a part of that. Terms are negative and subtracted so that 0 keeps
+/// its sign. Below 1 ulp and monotone, tried on all arguments.
 template <>
 struct LaneForm<fn::Expm1, float> {
-  static constexpr float kRest[] = {0.5f, 0.16667323f, 1.0f / 24};
+  static constexpr float kRest[] = {-0.5f, -0.16667323f, -1.0f / 24};
   [[gnu::always_inline]] static int unsure(Lanes x) {
     return not_within(x, accurate::kMostQuick<float>);
   }
   [[gnu::always_inline]] static Lanes apply(Lanes x) {
     using C = accurate::Coefficients<float>;
     constexpr float kLn2Lacks = C::kLn2Rest + 0x1p-28f / 24;
-    const Lanes far = only(chosen_beyond(size_of(x), 0.03125f), x);
-    const Lanes shifted = fma(far, lanes(C::kInvLn2), lanes(kSixteenths<float>));
-    const Lanes n = shifted - lanes(kSixteenths<float>), r = minus_product(n, lanes(C::kLn2), x);
-    const Lanes lack = of_interval(kEvenPowers.lacks, shifted);
-    const Lanes rest = minus_product(n, lanes(kLn2Lacks), lack);
-    const Lanes p = r + fma(r, fma(r, horner<0, 1>(kRest, r), rest), rest);
+    const ChosenLanes far = chosen_beyond(size_of(x), 0.03125f);
+    const Lanes whole = lanes(kSixteenths<float>);
+    const Lanes shifted = _mm512_mask3_fmadd_ps(x, lanes(C::kInvLn2), whole, far);
+    const Lanes n = shifted - whole, r = minus_product(n, lanes(C::kLn2), x);
+    const Lanes rest = fma(n, lanes(kLn2Lacks), of_interval(kEvenPowers.lacks, shifted));
+    const Lanes p = r - fma(r, fma(r, horner<0, 1>(kRest, r), rest), rest);
     const Lanes power = times_power(of_interval(kEvenPowers.powers, shifted), n);
     const ChosenLanes early = _mm512_cmp_ps_mask(n, lanes(-1.0f), _CMP_NLT_UQ);
-    const Lanes sum = fma(power, p, less_one(early, power));
-    return either(size_of(less_one(~early, sum)), sign_of(x));
+    const Lanes sum = _mm512_fnmsub_ps(power, p, added(early, power, 1.0f));
+    return added(~early, sum, -1.0f);
   }
 };
 

@@ -260,9 +260,10 @@ using ChosenLanes = __mmask16;
 [[gnu::always_inline]] inline DoubleLanes only(__mmask8 chosen, DoubleLanes x) {
   return _mm512_maskz_mov_pd(chosen, x);
 }
-/// -x of those, x of the others.
-[[gnu::always_inline]] inline DoubleLanes negated(__mmask8 chosen, DoubleLanes x) {
-  return _mm512_mask_xor_pd(x, chosen, x, lanes(-0.0));
+/// -b / a of those, a / b of the others; b is not 0.
+[[gnu::always_inline]] inline DoubleLanes turned_quotient(__mmask8 chosen, DoubleLanes a,
+                                                          DoubleLanes b) {
+  return _mm512_mask_sub_pd(a, chosen, DoubleLanes{}, b) / selected(chosen, a, b);
 }
 #else
 using ChosenLanes = Lanes;
@@ -291,8 +292,10 @@ using ChosenLanes = Lanes;
 [[gnu::always_inline]] inline DoubleLanes only(DoubleLanes chosen, DoubleLanes x) {
   return both(chosen, x);
 }
-[[gnu::always_inline]] inline DoubleLanes negated(DoubleLanes chosen, DoubleLanes x) {
-  return apart(x, chosen);
+[[gnu::always_inline]] inline DoubleLanes turned_quotient(DoubleLanes chosen, DoubleLanes a,
+                                                          DoubleLanes b) {
+  const DoubleLanes turned = apart(a, chosen), n = selected(chosen, b, turned);
+  return n / apart(n, apart(turned, b));  // the other one, in less time than a selection
 }
 #endif
 
