@@ -77,6 +77,8 @@ def test_sizes_beyond_64_bits_say_so():
 def test_ctrl_c_before_a_command_has_begun_is_no_traceback():
     code = (
         "import signal, os, sys, cuop.cli.main as command\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have them ignored\n"
+        "for number in (signal.SIGHUP, signal.SIGTERM): signal.signal(number, signal.SIG_DFL)\n"
         "command._application = lambda: os.kill(os.getpid(), int(sys.argv[1])) or signal.pause()\n"
         "command.main()"
     )
