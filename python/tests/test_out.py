@@ -42,7 +42,7 @@ CALLS = {
     "true_divide": (V, V),
 }  # fmt: skip
 ROWS = {row["name"]: row for row in cuop.elementwise_table()}
-TRANSFORMS = [name for name in dir(fft) if re.search(r"^i?r?fft(n|2|)$|^d[cs]t\d$", name)]
+TRANSFORMS = [name for name in dir(fft) if re.search(r"^i?[rh]?fft(n|2|)$|^d[cs]t\d$", name)]
 
 
 def has_out(function):
