@@ -103,7 +103,8 @@ void missing_buffers_are_refused(Rank comm) {
   const Timeout timeout(comm, kLong);
   const int ranks = comm->size();
   const auto count = static_cast<size_t>(ranks);
-  std::vector<Block> blocks(count, {0, 8});
+  std::vector<Block> blocks;
+  for (int rank = 0; rank < ranks; ++rank) blocks.push_back({rank * 8, 8});
   std::vector<int64_t> counts(count, 1), data(count, 7);
   const auto sum = ReduceKind::kSum;
   const auto type = DType::kInt64;
