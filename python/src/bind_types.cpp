@@ -62,9 +62,10 @@ void bind_types(Module& m) {
     const auto dtype = static_cast<DType>(i);
     m.attr(is_bool(dtype) ? "bool_" : name(dtype)) = PyDType{dtype};
   }
-  Class<PyDevice>(m, "Device",
-                  "A device: 'cpu', or 'cuda:N'; 'cuda' is the GPU on which this thread makes "
-                  "tensors, else the default one, else 'cuda:0'. Compares equal to its name.")
+  Class<PyDevice>(
+      m, "Device",
+      "A device: 'cpu', or 'cuda:N'; 'cuda' is the GPU that this thread has chosen, else "
+      "the one of this process among those of its host. Compares equal to its name.")
       .def(
           "__init__", [](PyDevice* self, Arg<Device> d) { new (self) PyDevice{*d}; }, "name"_a)
       .def_prop_ro(

@@ -95,14 +95,10 @@ void set_current_device(Device device) {
 }
 
 Device current_gpu() {
-  try {
-    for (const Device device : {current_device(), default_device().device}) {
-      if (!device.is_cpu()) return device;
-    }
-  } catch (const DeviceError&) {
-    // Of CUOP_DEVICE, which is told where tensors are made.
-  }
-  return {DeviceType::kCuda, 0};
+  if (chosen && !chosen->is_cpu()) return *chosen;
+  const int preferred = preferred_gpu();
+  const int count = preferred > 0 ? device_count(DeviceType::kCuda) : 0;
+  return {DeviceType::kCuda, count > 0 ? preferred % count : 0};
 }
 
 }  // namespace cuop::backend

@@ -13,8 +13,8 @@ namespace cuop::backend {
 Device current_device();
 /// DeviceError when the device cannot be used.
 void set_current_device(Device device);
-/// What "cuda" without a number is on this thread: its current device where that is a GPU, else the
-/// default device where that is one, else the first GPU, whether or not it is there.
+/// What "cuda" without a number is on this thread: the GPU that it has chosen, else the one that
+/// this process prefers, of a process alone the first, whether or not it is there.
 Device current_gpu();
 
 struct DefaultDevice {
