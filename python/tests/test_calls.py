@@ -135,6 +135,11 @@ REFUSALS += [
     (lambda: cuop.moveaxis(cuop.ones(3), 2, 0), cuop.ShapeError, "moveaxis: axis 2 is out of"),
     (lambda: TensorDistributor(MPIManager()).get_local_range("a"), cuop.DTypeError, "total: nee"),
     (lambda: MPIManager().scatter_tensor([1.0], "a"), MPIError, "scatter_tensor: dim: needed"),
+    (
+        lambda: TensorDistributor(MPIManager()).distribute_with_broadcast([1.0], [2.0], 3),
+        MPIError,
+        "distribute_with_broadcast: split_dim 3 is out",
+    ),
     # classes have the methods of their objects; what has items need not end
     (lambda: cuop.sin(cuop.Tensor), cuop.DTypeError, "sin: x: the class Tensor cannot become a"),
     (lambda: cuop.sin(NoArray()), cuop.DTypeError, "sin: x: the __array__ of NoArray makes no ar"),
