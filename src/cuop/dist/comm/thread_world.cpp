@@ -118,7 +118,10 @@ void ThreadWorld::check_awaited(Lock& lock, const Caller& caller, const std::vec
     const Rank& other = at_rank(rank);
     // A rank that has come to the next collective call since then has gone on. One that has left
     // since then left because of that.
-    if (caller.is_message && other.refused_message_at == at_rank(caller.rank).calls) {
+    const bool is_refused = caller.is_message
+                                ? other.refused_message_at == at_rank(caller.rank).calls
+                                : other.met_in && other.refused_message_at == other.calls;
+    if (is_refused) {
       fail_and_throw(
           caller, rank,
           cat("waits for ", named(rank), ", which refused a message: ", other.refused_message));
