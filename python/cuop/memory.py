@@ -223,7 +223,7 @@ def enable_memory_debugging(is_on=True, device=None):
     with the places that made them. Slow. False stops guarding new tensors, and gives back what is
     held of the freed ones. The figures are those of tensors, guarded or not.
     """
-    device = str(_core.Device(_device(device)))  # 'cuda' has a number
+    device = str(_core.Device(_device(device)))  # 'cuda' with its number
     is_on = truth(is_on, "enable_memory_debugging", "is_on")
     _core.set_memory_debugging(device, is_on)
     if is_on:

@@ -184,13 +184,7 @@ class MPIManager:
 
     def scatter_tensor(self, tensor, dim=0, root=0, *, wire=None):
         """Nearly equal blocks of root's array along `dim`, copied: block r on rank r."""
-
-        def part(x):
-            with told(self, "scatter_tensor"):
-                sharding = self._split(x.ndim, dim, "scatter_tensor")
-            return in_own_memory(x.redistribute(sharding, wire=wire).local, x)
-
-        return self.place_tensor(tensor, part, root)
+        return scattered(self, tensor, dim, root, wire, "scatter_tensor", "dim")
 
     def gather_tensor(self, tensor, dim=0, root=0, *, wire=None):
         """The ranks' arrays joined along `dim` on the root, None elsewhere."""
@@ -224,11 +218,6 @@ class MPIManager:
         with told(self, "clear_pinned_pool"):
             gpu = self.get_gpu_id()
             return 0 if gpu < 0 else cuop.release_pinned(f"cuda:{gpu}")
-
-    def _split(self, ndim, dim, who):
-        spec = [None] * ndim
-        spec[_axis(dim, ndim, who)] = "r"
-        return dist.Sharding(dist.Mesh.line(self.comm.size), dist.P(*spec))
 
     def _replicated(self):
         return dist.Sharding.replicated(dist.Mesh.line(self.comm.size))
@@ -279,6 +268,19 @@ class MPIManager:
             return to_place(in_own_memory(collect(parts), parts), place_of(tensor, local))
 
 
+def scattered(mpi, tensor, dim, root, wire, who, name):
+    """What `scatter_tensor` returns, for the call `who` whose dimension is its argument `name`."""
+
+    def part(x):
+        with told(mpi, who):
+            spec = [None] * x.ndim
+            spec[_axis(dim, x.ndim, who, name)] = "r"
+            blocks = dist.Sharding(dist.Mesh.line(mpi.comm.size), dist.P(*spec))
+        return in_own_memory(x.redistribute(blocks, wire=wire).local, x)
+
+    return mpi.place_tensor(tensor, part, root)
+
+
 @contextlib.contextmanager
 def _renamed(**names):
     """Errors about a communicator's arguments by the names that they have here."""
@@ -298,10 +300,10 @@ def _described(health):
     return f"{health.state} in {health.operation} (call {health.sequence})"
 
 
-def _axis(dim, ndim, who):
-    dim = integer(dim, who, "dim")
+def _axis(dim, ndim, who, name="dim"):
+    dim = integer(dim, who, name)
     if not -ndim <= dim < ndim:
-        raise cuop.ShapeError(f"{who}: dim {dim} is out of range for {ndim} dimensions")
+        raise cuop.ShapeError(f"{who}: {name} {dim} is out of range for {ndim} dimensions")
     return dim
 
 

@@ -12,7 +12,8 @@ from distributed_gpu._arrays import (
     to_kind,
     to_place,
 )
-from distributed_gpu._call import MPIError, check_manager, mpi_errors, told
+from distributed_gpu._call import check_manager, mpi_errors, told
+from distributed_gpu.mpi_manager import scattered
 
 __all__ = ["TensorDistributor"]
 
@@ -58,14 +59,10 @@ class TensorDistributor:
 
     def distribute_with_broadcast(self, split, whole, split_dim=0):
         """(this rank's block of rank 0's `split`, all of rank 0's `whole`)."""
+        who = "distribute_with_broadcast"
         if self.mpi.get_rank() == 0:
-            self._check("distribute_with_broadcast", split=split, whole=whole)
-        try:
-            part = self.distribute(split, split_dim)
-        except MPIError as error:  # by the names that all have here
-            who, what = "distribute_with_broadcast", "split_dim"
-            error.args = (str(error).replace("scatter_tensor: dim", f"{who}: {what}", 1),)
-            raise
+            self._check(who, split=split, whole=whole)
+        part = scattered(self.mpi, split, split_dim, 0, None, who, "split_dim")
         return part, self.broadcast(whole)
 
     # The same with 16 bits an element on the way, each row scaled by a power of two (dist.Wire.narrow).

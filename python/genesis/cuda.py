@@ -76,7 +76,7 @@ def _name(device=None):
         raise cuop.DeviceError(
             f"cuda: device: {describe(device)} is not a GPU; use 'cuda' or 'cuda:N'"
         )
-    return str(cuop.Device(name))  # 'cuda' has a number
+    return str(cuop.Device(name))  # 'cuda' with its number
 
 
 _kept = {}  # what was set while there was no GPU: the last call of each setting and device

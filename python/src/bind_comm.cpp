@@ -113,12 +113,15 @@ std::string pickle_together(Communicator& comm, const std::string& call, nb::han
   return text;
 }
 
+/// A rank or a tag that has been checked.
+int checked(int64_t number) { return static_cast<int>(number); }
+
 nb::object broadcast(Communicator& comm, nb::object object, int64_t root) {
   const Communicator::Use use(comm, "broadcast");
   const std::string text = pickle_together(comm, cat("broadcast from rank ", root),
                                            comm.rank() == root ? object : nb::none(), root);
   const std::string told =
-      without_gil([&] { return dist::broadcast_text(comm, text, static_cast<int>(root)); });
+      without_gil([&] { return dist::broadcast_text(comm, text, checked(root)); });
   return comm.rank() == root ? object : unpickle(comm, "broadcast", told);
 }
 
@@ -141,7 +144,7 @@ nb::object gather(Communicator& comm, nb::handle object, int64_t root) {
     const auto length = static_cast<int64_t>(text.size());
     blocks = dist::packed_blocks(dist::gather_values(comm, length));
     if (comm.rank() == root) all.resize(static_cast<size_t>(dist::total_bytes(blocks)));
-    comm.gather(text.data(), blocks, all.data(), static_cast<int>(root));
+    comm.gather(text.data(), blocks, all.data(), checked(root));
   }
   if (comm.rank() != root) return nb::none();
   nb::list result;
@@ -182,7 +185,7 @@ nb::object scatter(Communicator& comm, nb::handle objects, int64_t root) {
   {
     nb::gil_scoped_release release;
     dist::prepare_together(comm, call, prepare);
-    const int from = static_cast<int>(root);
+    const int from = checked(root);
     comm.broadcast(lengths.data(), static_cast<int64_t>(lengths.size() * sizeof(int64_t)), from);
     const auto blocks = dist::packed_blocks(lengths);
     mine.resize(static_cast<size_t>(lengths[static_cast<size_t>(comm.rank())]));
@@ -190,9 +193,6 @@ nb::object scatter(Communicator& comm, nb::handle objects, int64_t root) {
   }
   return unpickle(comm, "scatter", mine);
 }
-
-/// A rank or a tag that has been checked.
-int checked(int64_t number) { return static_cast<int>(number); }
 
 void send(Communicator& comm, nb::handle object, int64_t to, int64_t with_tag) {
   const Communicator::Use use(comm, "send");
@@ -356,7 +356,7 @@ void bind_state(Class<Communicator>& type) {
           "in_world",
           [](const Communicator& comm, int64_t rank) {
             dist::check_rank("in_world", rank, comm.size());
-            return comm.in_world(static_cast<int>(rank));
+            return comm.in_world(checked(rank));
           },
           "rank"_a,
           "The number of a rank of this communicator in the one that it was split from in the end, "

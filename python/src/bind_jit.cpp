@@ -79,7 +79,7 @@ void def_init_by_name(Class<T>& c, Default make_default) {
       [make_default](nb::handle self, const nb::args& unnamed, const nb::kwargs& fields) {
         if (unnamed.size() > 0) {
           const std::string text =
-              cat(class_name(self), ": fields are given by name, as enable_jit", "=True; given ",
+              cat(class_name(self), ": fields are given by name, as enable_jit=True; given ",
                   unnamed.size(), " without a name");
           throw nb::type_error(text.c_str());
         }

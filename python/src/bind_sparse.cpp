@@ -7,7 +7,6 @@ namespace cuop::python {
 
 namespace {
 
-/// A matrix of scipy.sparse in the same layout, with copies of the tensors.
 /// For copy and pickle: what makes it of its parts.
 nb::tuple parts_of_sparse(const SparseMatrix& x) {
   const char* const make = x.layout() == SparseLayout::kCsr ? "sparse_csr" : "sparse_coo";
@@ -15,6 +14,7 @@ nb::tuple parts_of_sparse(const SparseMatrix& x) {
                         nb::make_tuple(x.rows(), x.columns(), x.values(), to_tuple(x.shape())));
 }
 
+/// A matrix of scipy.sparse in the same layout, with copies of the tensors.
 nb::object to_scipy(const SparseMatrix& x) {
   const SparseMatrix here = to_device(x, kCpu);
   const auto array = [](const Tensor& tensor) { return nb::cast(tensor).attr("to_numpy")(); };

@@ -25,6 +25,11 @@ using Complex = std::complex<double>;
 
 /// Values without symmetry, of magnitude about 1.
 double value_at(int64_t i) { return std::sin(0.7 * static_cast<double>(i * i % 1013)) + 0.1; }
+std::vector<double> real_signal(int64_t count) {
+  std::vector<double> x;
+  for (int64_t i = 0; i < count; ++i) x.push_back(value_at(i));
+  return x;
+}
 
 std::vector<Complex> signal(int64_t count) {
   std::vector<Complex> x;
@@ -97,9 +102,8 @@ TEST(Fft, ALineHasTheSameBitsAloneAndAmongOthers) {
 TEST(Fft, LinesOfLargeArraysHaveTheBitsOfThoseOfSmallOnes) {
   constexpr int64_t kLines = 310, kLength = 480, kFew = 10;
   const Tensor all = from_values<Complex>({kLines, kLength}, signal(kLines * kLength));
-  std::vector<double> values;
-  for (int64_t i = 0; i < 2 * kLines * kLength; ++i) values.push_back(value_at(i));
-  const Tensor reals = from_values<double>({2 * kLines, kLength}, values);
+  const Tensor reals =
+      from_values<double>({2 * kLines, kLength}, real_signal(2 * kLines * kLength));
   const Tensor whole = fft(all), back = ifft(whole), halves = rfft(reals);
   for (int64_t first = 0; first < kLines; first += kFew) {
     const auto few = [&](const Tensor& x) { return slice(x, 0, first, first + kFew); };
@@ -129,8 +133,7 @@ TEST(Fft, ThreadsDoNotChangeBits) {
 
 TEST(Fft, RealHalvesAgreeWithTheWhole) {
   for (const int64_t n : {1, 2, 9, 10, 62, 63, 64, 127, 1009}) {
-    std::vector<double> real;
-    for (int64_t i = 0; i < n; ++i) real.push_back(value_at(i));
+    const std::vector<double> real = real_signal(n);
     const Tensor x = from_values<double>({n}, real);
     const Tensor half = rfft(x), whole = fft(x);
     ASSERT_EQ(half.shape(0), n / 2 + 1);
@@ -147,8 +150,7 @@ TEST(Fft, RealHalvesAgreeWithTheWhole) {
 
 TEST(Fft, SpectraOfSignalsThatAreTheirMirroredConjugatesAreReal) {
   for (const int64_t n : {1, 2, 9, 10, 64, 97}) {
-    std::vector<double> real;
-    for (int64_t i = 0; i < n; ++i) real.push_back(value_at(i));
+    const std::vector<double> real = real_signal(n);
     const Tensor spectrum = from_values<double>({n}, real);
     const Tensor half = ihfft(spectrum), whole = ifft(spectrum);
     ASSERT_EQ(half.shape(0), n / 2 + 1);
@@ -235,8 +237,7 @@ TEST(Fft, EachNormScalesTheDirectionItNames) {
 
 TEST(Fft, SinesAndCosinesFollowTheDefinition) {
   for (const int64_t n : {2, 3, 8, 13}) {
-    std::vector<double> x;
-    for (int64_t i = 0; i < n; ++i) x.push_back(value_at(i));
+    const std::vector<double> x = real_signal(n);
     const Tensor input = from_values<double>({n}, x);
     const Tensor sines = dst1(input), cosines = dct1(input);
     for (int64_t k = 0; k < n; ++k) {

@@ -60,8 +60,8 @@ int64_t parse_bytes(std::string_view text, std::string_view who) {
         who, ": '", text, "' is not a size; give bytes or a number with a unit: '512MB', '2GB'"));
   }
   if (bytes >= 0x1p63) {
-    throw ExecutionError(cat(who, ": '", text,
-                             "' is more bytes than 64 bits count, needed are below ", "8388608TB"));
+    throw ExecutionError(
+        cat(who, ": '", text, "' is more bytes than 64 bits count, needed are below 8388608TB"));
   }
   return static_cast<int64_t>(bytes);
 }
