@@ -5,18 +5,31 @@
 #include <cstring>
 
 #include "cuop/jit/cpu/block_loops.h"
+#ifdef CUOP_HAS_GATHERED_ROWS
+#include "cuop/backend/cpu/gathers.h"
+#endif
 
 namespace cuop::jit {
 namespace {
 
 constexpr int64_t kBlock = 1024;  // what the interpreter gives a loop at once
 
+/// The one that the library chooses on this processor; earlier versions have no choice.
+template <class F, class T>
+BlockKernel chosen_kernel() {
+#ifdef CUOP_HAS_GATHERED_ROWS
+  const BlockKernel gathering = gathering_kernel<F, T>();
+  if (gathering != nullptr && isa::has_quick_gathers()) return gathering;
+#endif
+  return block_kernel<F, T>();
+}
+
 template <class T, class... F>
 BlockKernel kernel_named(const char* name, FunctorList<F...>) {
   BlockKernel found = nullptr;
   const auto look_at = [&]<class G>(const G*) {
     if constexpr (G::arity == 1 && G::rule == Rule::kInexact && (G::kinds & kFloats) != 0) {
-      if (std::strcmp(name, G::name) == 0) found = block_kernel<G, T>();
+      if (std::strcmp(name, G::name) == 0) found = chosen_kernel<G, T>();
     }
   };
   (look_at(static_cast<const F*>(nullptr)), ...);

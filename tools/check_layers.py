@@ -78,6 +78,7 @@ ADAPTERS = {
     "gmock/*": ("tests/*",),
     "quadmath.h": ("tests/jit/true_functions.h",),
     "benchmark/*": ("benchmarks/*",),
+    "cpuid.h": ("src/cuop/backend/cpu/gathers.h",),
     "immintrin.h": ("src/cuop/*.cpp", "src/cuop/*_isa*.h", "src/cuop/*_kernels.h", "benchmarks/*"),
 }
 STANDARD = set(

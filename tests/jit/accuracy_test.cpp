@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
+#include <limits>
+#include <numbers>
 
 #include "cuop/core/half.h"
 #include "cuop/jit/cpu/block_kernels.h"
@@ -147,6 +150,53 @@ TEST_P(Accuracy, DISABLED_MonotoneFunctionsAreMonotoneOverAllFloats) {
     }
     EXPECT_EQ(count, 0) << f.name;
   }
+}
+
+/// Vectors take e^-x of double from a table of multiples of ln(2) / 16.
+TEST_P(Accuracy, SigmoidIsMonotoneFromRowToRow) {
+  const TrueFunction* const sigmoid =
+      std::ranges::find(test::kTrueFunctions, std::string_view("sigmoid"), &TrueFunction::name);
+  for (int i = -900; i < 900; ++i) {
+    const double edge = (i + 0.5) / 16 * std::numbers::ln2;
+    const double start = edge - 32 * (std::nextafter(std::abs(edge), 100) - std::abs(edge));
+    EXPECT_EQ(falls(*sigmoid, computed("sigmoid", neighbours(start, 64))), 0) << edge;
+  }
+}
+
+/// The same bits, or NaN both.
+template <class T>
+bool is_same(T a, T b) {
+  return std::memcmp(&a, &b, sizeof(T)) == 0 || (std::isnan(a) && std::isnan(b));
+}
+
+/// Where gathers are slow, nothing else runs these kernels.
+template <class T>
+int compare_kernels(const BlockTable& one, const BlockTable& other) {
+  int different = 0;
+  for (const TrueFunction& f : test::kTrueFunctions) {
+    const int code = find_op(f.name);
+    const BlockKernel a = one.op(code, dtype_for<T>), b = other.op(code, dtype_for<T>);
+    if (a == b) continue;
+    ++different;
+    const std::vector<T> x = test::sample<T>(f, 600);
+    std::vector<T> y(x.size()), z(x.size());
+    a(y.data(), x.data(), nullptr, nullptr, static_cast<int64_t>(x.size()));
+    b(z.data(), x.data(), nullptr, nullptr, static_cast<int64_t>(x.size()));
+    for (size_t i = 0; i < x.size(); ++i)
+      EXPECT_TRUE(is_same(y[i], z[i])) << f.name << "(" << x[i] << ")";
+  }
+  return different;
+}
+TEST_P(Accuracy, GatheredRowsGiveTheBitsOfLoadedOnes) {
+  BlockTable loaded, gathered;
+  isa::choose(GetParam(), [&]<class Level>(Level) {
+    add_float_kernels<Level>(loaded);
+    add_float_kernels<Level>(gathered);
+    add_gathering_kernels<Level>(gathered);
+  });
+  const bool has_gathers = GetParam() == isa::Level::kV4;
+  EXPECT_EQ(compare_kernels<float>(loaded, gathered), has_gathers ? 2 : 0);   // erfc, gelu
+  EXPECT_EQ(compare_kernels<double>(loaded, gathered), has_gathers ? 3 : 0);  // and erf
 }
 
 TEST_P(Accuracy, WholeAnswersAreExact) {

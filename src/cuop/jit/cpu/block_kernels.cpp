@@ -1,5 +1,7 @@
 #include "cuop/jit/cpu/block_kernels.h"
 
+#include "cuop/backend/cpu/gathers.h"
+
 namespace cuop::jit {
 
 namespace {
@@ -8,6 +10,7 @@ template <class Level>
 BlockTable make_table() {
   BlockTable table;
   add_float_kernels<Level>(table);
+  if (isa::has_quick_gathers()) add_gathering_kernels<Level>(table);
   add_integer_kernels<Level>(table);
   add_complex_kernels<Level>(table);
   add_cast_kernels<Level>(table);

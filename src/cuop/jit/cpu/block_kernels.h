@@ -69,6 +69,10 @@ struct BlockTable {
 
 template <class Level>
 void add_float_kernels(BlockTable& table);
+/// Those that gather the rows of their tables, in place of those that load them one by one; where
+/// the level has no gathers that may be quick, none. The results are the same bits.
+template <class Level>
+void add_gathering_kernels(BlockTable& table);
 template <class Level>
 void add_integer_kernels(BlockTable& table);
 template <class Level>

@@ -195,10 +195,10 @@ concept HasLaneForm = requires {
   sizeof(LaneForm<F, T>);
 };
 
-template <class F, class T>
+template <class F, class T, class Fetch>
 void run_lanes(void* out, const void* first, const void*, const void*, int64_t n) {
   promise_whole_vectors(n);
-  run_lane_form<F>(static_cast<T*>(out), static_cast<const T*>(first), n);
+  run_lane_form<F, T, Fetch>(static_cast<T*>(out), static_cast<const T*>(first), n);
 }
 
 /// The same of two.
@@ -214,7 +214,7 @@ constexpr BlockKernel block_kernel() {
   if constexpr (HasLaneForm<F, T> && F::arity == 2) {
     return run_lane_pairs<F, T>;
   } else if constexpr (HasLaneForm<F, T>) {
-    return run_lanes<F, T>;
+    return run_lanes<F, T, LoadedRows>;
   } else if constexpr (HasAttempt<F, T>) {
     return run_attempts<F, T>;
   } else if constexpr (is_integer_type<T> && kIsIn<F, fn::FloorDivide, fn::Remainder>) {
@@ -251,6 +251,28 @@ void add_op_kernel(BlockTable& table) {
     table.ops[kCode][kDType] = block_kernel<F, T>();
     table.scalar_ops[kCode][kDType] = scalar_kernels<F, T>();
   }
+}
+
+/// That of a function by a table, whose rows it gathers; null where there is none.
+template <class F, class T>
+constexpr BlockKernel gathering_kernel() {
+#ifdef CUOP_HAS_GATHERED_ROWS
+  if constexpr (HasLaneForm<F, T> && F::arity == 1) {
+    if constexpr (HasTable<LaneForm<F, T>>) return run_lanes<F, T, GatheredRows>;
+  }
+#endif
+  return nullptr;
+}
+
+/// Enters those of all operations.
+template <class T, class... F>
+void add_gathering_kernels_of(BlockTable& table, FunctorList<F...>) {
+  const auto add = [&table]<class G>(const G*) {
+    const BlockKernel kernel = gathering_kernel<G, T>();
+    if (kernel == nullptr) return;
+    table.ops[static_cast<size_t>(op_code<G>)][static_cast<size_t>(dtype_of<T>)] = kernel;
+  };
+  (add(static_cast<const F*>(nullptr)), ...);
 }
 
 /// Enters the kernels of every operation that takes T.

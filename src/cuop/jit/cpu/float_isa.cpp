@@ -9,4 +9,10 @@ void add_float_kernels<isa::CUOP_ISA>(BlockTable& table) {
   add_op_kernels<double>(table, ElementwiseOps{});
 }
 
+template <>
+void add_gathering_kernels<isa::CUOP_ISA>(BlockTable& table) {
+  add_gathering_kernels_of<float>(table, ElementwiseOps{});
+  add_gathering_kernels_of<double>(table, ElementwiseOps{});
+}
+
 }  // namespace cuop::jit

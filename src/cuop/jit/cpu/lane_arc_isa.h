@@ -1,4 +1,4 @@
-// acos of float in stages: the root first.
+// acos of float in stages, the root first, and asin of double.
 #pragma once
 
 #include "cuop/jit/cpu/lane_forms_isa.h"
@@ -35,6 +35,23 @@ struct LaneForm<fn::Acos, float> {
     const auto inverse = (Lanes)(0x7ef127eau - (LaneBitsOf<float>)w);
     const Lanes low = fma(minus_product(root, root, z), inverse, lost);
     return high + fma(w * z, horner<0, 1>(C::kAsin, z), low);
+  }
+};
+
+/// As accurate::asin, whose bits these are: of what is chosen by lanes, fewer operations.
+template <>
+struct LaneForm<fn::Asin, double> {
+  using V = DoubleLanes;
+  using C = accurate::Coefficients<double>;
+  [[gnu::always_inline]] static V apply(V x) {
+    const V size = size_of(x);
+    const auto is_large = chosen_beyond(size, 0.5);
+    const V z = smaller(x * x, minus_product(size, lanes(0.5), lanes(0.5))), square = z * z;
+    const V w = selected(is_large, root_of(z) * lanes(-2.0), size);
+    const V high = added(is_large, w, C::kHalfPi), back = added(is_large, high, -C::kHalfPi);
+    const V low = added(is_large, w - back, C::kHalfPiRest);
+    const V p = fma(horner<1, 2>(C::kAsin, square), z, horner<0, 2>(C::kAsin, square));
+    return with_sign(high + fma(w * z, p, low), x);
   }
 };
 

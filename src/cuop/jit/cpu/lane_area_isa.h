@@ -75,13 +75,13 @@ struct LaneForm<fn::Log1p, float> {
     // What u lost, of which either may be the larger one.
     const Lanes one = lanes(1.0f), u = one + x, part = u - one;
     const Lanes lost = (one - (u - part)) + (x - part);
-    return either(size_of(log_of_sum(u, lost)), sign_of(x));
+    return with_sign(log_of_sum(u, lost), x);
   }
 };
 template <>
 struct LaneForm<fn::Log1p, double> {
   [[gnu::always_inline]] static DoubleLanes apply(DoubleLanes x) {
-    return either(size_of(LogOfOneAnd(x).value()), sign_of(x));
+    return with_sign(LogOfOneAnd(x).value(), x);
   }
 };
 /// Of |x| + sqrt(x^2 + 1).
@@ -99,7 +99,7 @@ struct LaneForm<fn::Asinh, T> {
     const V size = size_of(x), root = stage.root, u = root + size;
     // Exact: the root is the larger one.
     const V low = (size - (u - root)) + stage.rest_of_root();
-    return either(size_of(log_of_sum(u, low)), sign_of(x));
+    return with_sign(log_of_sum(u, low), x);
   }
   [[gnu::always_inline]] static int unsure(V x) { return unsure_of<LaneForm>(x); }
 };
@@ -180,7 +180,7 @@ struct LaneForm<fn::Atanh, double> {
     const V n = a + a, v = n * stage.inverse;
     const V rest = minus_product(v, d_low, minus_product(v, d, n));
     const V y = LogOfOneAnd(v).value_with(rest * stage.inverse);
-    return either(size_of(lanes(T(0.5)) * y), sign_of(x));
+    return with_sign(lanes(T(0.5)) * y, x);
   }
 };
 

@@ -73,10 +73,6 @@ struct EvenPowers {
   }
 };
 constexpr EvenPowers kEvenPowers;
-/// x + y of those lanes, x of the others.
-[[gnu::always_inline]] inline Lanes added(ChosenLanes chosen, Lanes x, float y) {
-  return _mm512_mask_add_ps(x, chosen, x, lanes(y));
-}
 /// (2^n - 1) + 2^n (e^r - 1) of x = n ln 2 + r, n a multiple of 1/16, but 0 up to 1/32: beyond, the
 /// second term is so much smaller than the result that what rounds it counts little. The nearest
 /// float of ln 2 leaves r without an error. Of n < -1 the 1 comes last, as 2^n - 1 has too many

@@ -3,6 +3,7 @@
 // hide.
 #pragma once
 
+#include "cuop/jit/cpu/lane_rows_isa.h"
 #include "cuop/jit/cpu/lane_stages_isa.h"
 #include "cuop/jit/cpu/lane_tails_isa.h"
 #include "cuop/jit/cpu/lanes_isa.h"
@@ -32,13 +33,14 @@ struct LaneForm<fn::Erf, double> {
       }
     }
   };
+  template <class Fetch>
   [[gnu::always_inline]] static DoubleLanes apply(DoubleLanes x, const Table& table) {
     constexpr double kFromOne = (kFirstFromOne - 0.5) / kParts;
     constexpr double kWhole =
         accurate::Format<double>::kWhole / kParts;  // its last bit is 1 / kParts
     const DoubleLanes size = at_most(size_of(x), 5.95);
     const DoubleLanes shifted = size + lanes(kWhole), r = shifted - lanes(kWhole), d = size - r;
-    const Row<double> row = rows_at<kRows>(table.rows, shifted);
+    const Row<double> row = Fetch::template at<kRows>(table.rows, shifted);
     const DoubleLanes z = r * r;
     const DoubleLanes c2 = fma(z, lanes(2.0 / 3), lanes(-1.0 / 3));
     const DoubleLanes c3 = r * fma(z, lanes(-1.0 / 3), lanes(0.5));
@@ -105,6 +107,12 @@ template <class F, class T>
   }
 }
 
+/// Functions by a table, whose rows `apply` has fetched by its first argument.
+template <class Form>
+concept HasTable = requires {
+  typename Form::Table;
+};
+
 /// A block whose length is a multiple of 16; each vector by `apply`.
 template <class F, class T, class Apply>
 [[gnu::always_inline]] inline void run_vectors(T* result, const T* x, int64_t n, Apply apply) {
@@ -146,14 +154,20 @@ template <class F, class T>
     run_vectors<F>(result + i, x + i, count, [](auto given) { return apply_stages<Form>(given); });
   }
 }
-template <class F, class T>
+template <class Form>
+const typename Form::Table& table_of() {
+  static const typename Form::Table table;
+  return table;
+}
+template <class F, class T, class Fetch>
 void run_lane_form(T* result, const T* x, int64_t n) {
   using Form = LaneForm<F, T>;
   if constexpr (HasLaneStages<Form>) {
     run_stages<F>(result, x, n);
-  } else if constexpr (requires { typename Form::Table; }) {
-    static const typename Form::Table table;
-    run_vectors<F>(result, x, n, [](auto given) { return Form::apply(given, table); });
+  } else if constexpr (HasTable<Form>) {
+    const auto& table = table_of<Form>();
+    run_vectors<F>(result, x, n,
+                   [&](auto given) { return Form::template apply<Fetch>(given, table); });
   } else {
     run_vectors<F>(result, x, n, [](auto given) { return Form::apply(given); });
   }

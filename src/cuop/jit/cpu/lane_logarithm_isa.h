@@ -45,9 +45,6 @@ namespace {
 [[gnu::always_inline]] inline DoubleLanes times_power(DoubleLanes x, DoubleLanes n) {
   return _mm512_maskz_scalef_pd(static_cast<__mmask8>(kAll), x, n);
 }
-[[gnu::always_inline]] inline DoubleLanes root_of(DoubleLanes x) {
-  return _mm512_maskz_sqrt_pd(static_cast<__mmask8>(kAll), x);
-}
 /// The first digits of numbers from 1 to 2, behind the point, or from 1/2 to 1: for 32 rows, of
 /// double 16.
 template <int Rows = 32>

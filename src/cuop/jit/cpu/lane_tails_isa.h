@@ -3,7 +3,7 @@
 // up to a.
 #pragma once
 
-#include "cuop/jit/cpu/lanes_isa.h"
+#include "cuop/jit/cpu/lane_rows_isa.h"
 
 #ifdef CUOP_HAS_LANE_FORMS
 #include <algorithm>
@@ -61,17 +61,30 @@ struct TailTable {
   }
 };
 
-/// The integral of e^(-2 w u - q u^2) over u from 0 to 1, for |w| < 0.024 and q < 2^-18.
+/// The integral of e^(-s (2 w u + q u^2)) over u from 0 to 1, for |s w| < 0.024 and s q < 2^-18 and
+/// s a power of two.
+template <class Kind>
 [[gnu::always_inline]] inline Lanes mean_slope(Lanes w, Lanes q) {
-  const Lanes first = fma(w, fma(w, lanes(-1.0f / 3), lanes(2.0f / 3)), lanes(-1.0f));
-  return fma(w, first, fma(q, lanes(-1.0f / 3), lanes(1.0f)));
+  constexpr float s = Kind::kScale;
+  const Lanes first = fma(w, fma(w, lanes(-s * s * s / 3), lanes(2 * s * s / 3)), lanes(-s));
+  return fma(w, first, fma(q, lanes(-s / 3), lanes(1.0f)));
 }
+template <class Kind>
 [[gnu::always_inline]] inline DoubleLanes mean_slope(DoubleLanes w, DoubleLanes q) {
-  // Of w^k, with c = (-2)^k / k!: c / (k + 1); of -q w^k: c / (k + 3); of q^2 w^k: c / (2 (k + 5)).
-  static constexpr double kOne[] = {1,        -1,        2.0 / 3,   -1.0 / 3,
-                                    2.0 / 15, -2.0 / 45, 4.0 / 315, -1.0 / 315};
-  static constexpr double kQ[] = {1.0 / 3, -1.0 / 2, 2.0 / 5, -2.0 / 9, 2.0 / 21, -1.0 / 30};
-  static constexpr double kSquare[] = {1.0 / 10, -1.0 / 6, 1.0 / 7};
+  // Of w^k, with c = (-2 s)^k / k!: c / (k + 1); of -q w^k: s c / (k + 3); of q^2 w^k:
+  // s^2 c / (2 (k + 5)).
+  constexpr double s = Kind::kScale, s2 = s * s, s3 = s2 * s, s4 = s3 * s, s5 = s4 * s;
+  static constexpr double kOne[] = {1,
+                                    -s,
+                                    s2 * (2.0 / 3),
+                                    s3 * (-1.0 / 3),
+                                    s4 * (2.0 / 15),
+                                    s5 * (-2.0 / 45),
+                                    s5 * s * (4.0 / 315),
+                                    s5 * s2 * (-1.0 / 315)};
+  static constexpr double kQ[] = {s * (1.0 / 3),   s2 * (-1.0 / 2), s3 * (2.0 / 5),
+                                  s4 * (-2.0 / 9), s5 * (2.0 / 21), s5 * s * (-1.0 / 30)};
+  static constexpr double kSquare[] = {s2 * (1.0 / 10), s3 * (-1.0 / 6), s4 * (1.0 / 7)};
   const DoubleLanes square = w * w, minus_q = -q;
   const DoubleLanes even = fma(minus_q, horner<0, 1>(kSquare, w), horner<0, 2>(kQ, square));
   const DoubleLanes of_q = fma(w, horner<1, 2>(kQ, square), even);
@@ -84,20 +97,18 @@ struct Tail {
   LanesOf<T> value, change;
 };
 /// Of 0 <= a < 16; of NaN, a change that is NaN.
-template <class Kind, class T>
+template <class Fetch, class Kind, class T>
 [[gnu::always_inline]] inline Tail<T> tail_of(LanesOf<T> a, const TailTable<Kind, T>& table) {
   using Table = TailTable<Kind, T>;
   constexpr T kWhole = accurate::Format<T>::kWhole / Table::kParts, kFew = T(Kind::kFew);
   const LanesOf<T> shifted = a + lanes(kWhole), r = shifted - lanes(kWhole);
   const LanesOf<T> d = (a - (shifted - lanes(kWhole + kFew))) - lanes(kFew);
-  const LanesOf<T> scaled = Kind::kScale == 1 ? d : lanes(T(Kind::kScale)) * d;
-  const Row<T> row = rows_at<Table::kRows>(table.rows, shifted);
+  const Row<T> row = Fetch::template at<Table::kRows>(table.rows, shifted);
   // Its last three bits, added to a number whose last place is 1.
   constexpr T kWholes = accurate::Format<T>::kWhole, kZero = (kWholes + 4) * Table::kUnit;
-  const auto lack_bits = (LaneBitsOf<T>)row.slope & 7u;
-  const LanesOf<T> wholes = either(LanesOf<T>(lack_bits), lanes(kWholes));
+  const LanesOf<T> wholes = with_bits(lanes(kWholes), row.slope, LaneBitsOf<T>{} + 7u);
   const LanesOf<T> lack = fma(wholes, lanes(Table::kUnit), lanes(-kZero));
-  return {row.value, fma(row.slope * d, mean_slope(r * scaled, d * scaled), lack)};
+  return {row.value, fma(row.slope * d, mean_slope<Kind>(r * d, d * d), lack)};
 }
 
 /// Below 0.94 ulp of float, tried on all arguments, and 1 of double, tried on millions; monotone.
@@ -125,7 +136,7 @@ struct LaneForm<fn::Erfc, T> {
     }
     bool rises_behind(int i) const {
       const T x = (T(i) + T(0.5)) / T(kParts);
-      const auto at = [this](T a) { return apply(lanes(a), *this)[0]; };
+      const auto at = [this](T a) { return apply<LoadedRows>(lanes(a), *this)[0]; };
       return at(std::nextafter(x, T(0))) < at(x) || at(x) < at(std::nextafter(x, T(1)));
     }
   };
@@ -134,8 +145,9 @@ struct LaneForm<fn::Erfc, T> {
   [[gnu::always_inline]] static int unsure(DoubleLanes x) requires(!kIsFloat) {
     return beyond(x, kMost);
   }
+  template <class Fetch>
   [[gnu::always_inline]] static LanesOf<T> apply(LanesOf<T> x, const Table& table) {
-    const Tail<T> t = tail_of<ErfcTail, T>(at_most(size_of(x), kMost), table);
+    const Tail<T> t = tail_of<Fetch, ErfcTail, T>(at_most(size_of(x), kMost), table);
     LanesOf<T> y = fma(t.value, t.change, t.value);
     if constexpr (kIsFloat) {
       // The mantissa of 2^-62 - y is -2^64 y as a number below the normal ones, where it is one.
@@ -152,20 +164,22 @@ template <std::floating_point T>
 struct LaneForm<fn::Gelu, T> {
   static constexpr T kMost = sizeof(T) == 4 ? T(12.75) : T(12);
 
+  /// Of half the tail.
   struct Table : TailTable<NormalTail, T> {
     Table() {
-      for (int i = 0; i <= static_cast<int>(kMost * T(this->kParts)); ++i) this->set_row(i);
+      for (int i = 0; i <= static_cast<int>(kMost * T(this->kParts)); ++i) this->set_row(i, 0.5L);
     }
   };
   /// The lanes of arguments that are not covered.
   [[gnu::always_inline]] static int unsure(LanesOf<T> x) { return beyond(-x, kMost); }
   /// x P(X <= x) by the tail P(X > |x|).
+  template <class Fetch>
   [[gnu::always_inline]] static LanesOf<T> apply(LanesOf<T> x, const Table& table) {
-    const LanesOf<T> a = at_most(size_of(x), kMost), half = lanes(T(0.5)) * a;
-    const Tail<T> t = tail_of<NormalTail, T>(a, table);
-    const LanesOf<T> product = half * t.value, low = fma(half, t.value, -product);
+    const LanesOf<T> a = at_most(size_of(x), kMost);
+    const Tail<T> t = tail_of<Fetch, NormalTail, T>(a, table);
+    const LanesOf<T> product = a * t.value, low = product_minus(a, t.value, product);
     const LanesOf<T> y = rectified(x) - (product + fma(product, t.change, low));
-    return either(size_of(y), sign_of(x));
+    return with_sign(y, x);
   }
 };
 

@@ -148,7 +148,7 @@ struct LaneForm<fn::Atan, double> {
     const auto& terms = accurate::Fused<double>::kAtan;
     const DoubleLanes p = fma(horner<1, 2>(terms, square), z, horner<0, 2>(terms, square));
     const DoubleLanes high = base + q, low = fma(base, lanes(kRest), q - (high - base));
-    return either(size_of(high + fma(q * z, p, low)), sign_of(x));
+    return with_sign(high + fma(q * z, p, low), x);
   }
 };
 

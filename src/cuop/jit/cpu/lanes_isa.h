@@ -99,6 +99,9 @@ constexpr auto kAll = static_cast<__mmask16>(-1);
   return _mm512_maskz_max_pd(static_cast<__mmask8>(kAll), a, b);
 }
 [[gnu::always_inline]] inline Lanes root_of(Lanes x) { return _mm512_maskz_sqrt_ps(kAll, x); }
+[[gnu::always_inline]] inline DoubleLanes root_of(DoubleLanes x) {
+  return _mm512_maskz_sqrt_pd(static_cast<__mmask8>(kAll), x);
+}
 /// 1 / x within 2^-14 of itself, which takes a fifth of a quotient's time.
 [[gnu::always_inline]] inline Lanes near_inverse(Lanes x) { return _mm512_maskz_rcp14_ps(kAll, x); }
 /// A bit of each lane where x > most.
@@ -131,6 +134,23 @@ constexpr auto kAll = static_cast<__mmask16>(-1);
 }
 [[gnu::always_inline]] inline DoubleLanes odds(DoubleLanes a, DoubleLanes b) {
   return _mm512_maskz_unpackhi_pd(static_cast<__mmask8>(kAll), a, b);
+}
+/// b, which has none of the chosen bits, with those of a.
+template <class Bits, class V>
+[[gnu::always_inline]] inline V with_bits(V b, V a, Bits chosen) {
+  return (V)_mm512_ternarylogic_epi64((__m512i)chosen, (__m512i)a, (__m512i)b, 0xca);
+}
+/// The size of y with the sign of x.
+template <class V>
+[[gnu::always_inline]] inline V with_sign(V y, V x) {
+  return with_bits(y, x, BitsOfLanes<V>{} + kSignBit<V>);
+}
+/// x + y of those lanes, x of the others.
+[[gnu::always_inline]] inline Lanes added(__mmask16 chosen, Lanes x, float y) {
+  return _mm512_mask_add_ps(x, chosen, x, lanes(y));
+}
+[[gnu::always_inline]] inline DoubleLanes added(__mmask8 chosen, DoubleLanes x, double y) {
+  return _mm512_mask_add_pd(x, chosen, x, lanes(y));
 }
 /// Every second piece of 16 bytes, from the first on.
 template <int First, class Piece>
@@ -166,7 +186,11 @@ template <int First, class Piece>
   return _mm256_min_pd(a, b);
 }
 [[gnu::always_inline]] inline Lanes larger(Lanes a, Lanes b) { return _mm256_max_ps(a, b); }
+[[gnu::always_inline]] inline DoubleLanes larger(DoubleLanes a, DoubleLanes b) {
+  return _mm256_max_pd(a, b);
+}
 [[gnu::always_inline]] inline Lanes root_of(Lanes x) { return _mm256_sqrt_ps(x); }
+[[gnu::always_inline]] inline DoubleLanes root_of(DoubleLanes x) { return _mm256_sqrt_pd(x); }
 /// 1 / x: what these vectors have of less digits has too few.
 [[gnu::always_inline]] inline Lanes near_inverse(Lanes x) { return lanes(1.0f) / x; }
 [[gnu::always_inline]] inline int beyond(Lanes x, float most) {
@@ -297,6 +321,17 @@ using ChosenLanes = Lanes;
   const DoubleLanes turned = apart(a, chosen), n = selected(chosen, b, turned);
   return n / apart(n, apart(turned, b));  // the other one, in less time than a selection
 }
+template <class Bits, class V>
+[[gnu::always_inline]] inline V with_bits(V b, V a, Bits chosen) {
+  return either((V)((Bits)a & chosen), b);
+}
+template <class V>
+[[gnu::always_inline]] inline V with_sign(V y, V x) {
+  return either(size_of(y), sign_of(x));
+}
+[[gnu::always_inline]] inline DoubleLanes added(DoubleLanes chosen, DoubleLanes x, double y) {
+  return x + only(chosen, lanes(y));
+}
 #endif
 
 /// a where the sign of x is plus, else b.
@@ -304,10 +339,10 @@ template <class V>
 [[gnu::always_inline]] inline V by_sign(V x, V a, V b) {
   return (BitsOfLanes<V>)x < kSignBit<V> ? a : b;
 }
-/// x where x > 0, else 0.
+/// x where x > 0, else a zero; NaN of NaN.
 template <class V>
 [[gnu::always_inline]] inline V rectified(V x) {
-  return x > V{} ? x : V{};
+  return larger(V{}, x);
 }
 
 /// Every Stride-th term, of that power of x.
@@ -331,34 +366,6 @@ template <class T, int Count, class V>
     const V square = x * x;
     return fma(horner<1, 2>(coefficients, square), x, horner<0, 2>(coefficients, square));
   }
-}
-
-/// A row's two numbers for each lane.
-template <class T>
-struct Row {
-  LanesOf<T> value, slope;
-};
-/// Of a table whose length is a power of 2 the rows that the last bits of `shifted` name: where
-/// that is NaN, any row. They are loaded one by one, which takes half the time of a gather.
-template <int Count>
-[[gnu::always_inline]] inline Row<float> rows_at(const float (*rows)[2], Lanes shifted) {
-  const auto pairs = (LaneBitsOf<double>)((LaneBitsOf<float>)shifted & (Count - 1u));
-  const auto row = [&](uint64_t i) {
-    return reinterpret_cast<const __m64*>(rows[static_cast<uint32_t>(i)]);
-  };
-  const auto two = [&](int k) {
-    const __m128 first = _mm_loadl_pi(_mm_setzero_ps(), row(pairs[k]));
-    return _mm_castps_pd(_mm_loadh_pi(first, row(pairs[k] >> 32)));
-  };
-  const Lanes a = (Lanes)joined<0>(two), b = (Lanes)joined<1>(two);
-  return {evens(a, b), odds(a, b)};
-}
-template <int Count>
-[[gnu::always_inline]] inline Row<double> rows_at(const double (*rows)[2], DoubleLanes shifted) {
-  const auto index = (LaneBitsOf<double>)shifted & (Count - 1u);
-  const auto row = [&](int k) { return _mm_loadu_pd(rows[index[k]]); };
-  const DoubleLanes a = joined<0>(row), b = joined<1>(row);
-  return {evens(a, b), odds(a, b)};
 }
 
 }  // namespace
