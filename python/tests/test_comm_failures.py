@@ -58,6 +58,85 @@ def test_a_rank_that_ends_ends_the_waits_for_it(run_processes, how):
     run_processes(program)
 
 
+@pytest.mark.parametrize("how", ["raise SystemExit(0)", "return"])
+def test_who_ends_after_the_recovery_is_not_blamed_in_it(run_processes, how):
+    program = f"""
+        import cuop
+        from cuop import dist
+        comm = dist.world()
+        comm.timeout = 60
+        def work():
+            comm.barrier()
+            if comm.rank == 2:
+                comm.abort("once")
+            try:
+                while True:
+                    comm.barrier()
+            except cuop.CommunicationError as error:
+                assert error.rank == 2, error
+            comm.recover()
+            if comm.rank == 1:
+                {how}
+            try:
+                comm.barrier()
+            except cuop.CommunicationError as error:
+                assert error.rank == 1 and error.operation == "barrier", error
+            else:
+                raise AssertionError("nobody was missing")
+        work()
+    """
+    run_processes(program)
+
+
+def test_threads_that_end_after_the_recovery_are_not_blamed_in_it():
+    def work(comm):
+        comm.timeout = 60
+        try:
+            if comm.rank == 3:
+                comm.abort("once")
+            while True:
+                comm.barrier()
+        except cuop.CommunicationError as error:
+            assert error.rank == 3, error
+        comm.recover()
+
+    for _ in range(50):
+        dist.run_ranks(work, 4)
+
+
+SOME_SHRINK = {
+    "rank 0 shrinks": lambda comm: comm.recover() if comm.rank else comm.shrink(),
+    "rank 0 recovers": lambda comm: comm.shrink() if comm.rank else comm.recover(),
+}
+
+
+def some_shrink(comm, how):
+    """All raise, long before the time-out, and say what the others have called."""
+    comm.timeout = 600
+    mine = "recover" if (comm.rank > 0) == (how == "rank 0 shrinks") else "shrink"
+    other = "shrink" if mine == "recover" else "recover"
+    with pytest.raises(cuop.CommunicationError, match=f"^{mine}: .* called {other}") as caught:
+        SOME_SHRINK[how](comm)
+    assert caught.value.rank != comm.rank
+    assert (caught.value.rank == 0) == (comm.rank > 0)
+
+
+@pytest.mark.parametrize("how", SOME_SHRINK)
+def test_when_some_recover_and_others_shrink_all_raise(run_processes, how):
+    program = f"""
+        from cuop import dist
+        from test_comm_failures import some_shrink
+        some_shrink(dist.world(), {how!r})
+    """
+    run_processes(program)
+
+
+@pytest.mark.parametrize("how", SOME_SHRINK)
+def test_when_some_threads_recover_and_others_shrink_all_raise(how):
+    for _ in range(30):
+        dist.run_ranks(lambda comm: some_shrink(comm, how), 3)
+
+
 @needs_mpi
 def test_a_rank_that_is_stopped_in_a_split_is_named(tmp_path):
     program = f"""

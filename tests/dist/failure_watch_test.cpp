@@ -6,11 +6,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "cuop/core/error.h"
@@ -49,7 +51,9 @@ class WrittenTransport : public Transport {
     return message;
   }
   void flush() noexcept override { flushed = sent.size(); }
-  void idle(int) override {}
+  void idle(int looks) override {
+    if (on_idle) on_idle(looks);
+  }
   std::shared_ptr<Transport> split(int, const SplitGroup&) override { return nullptr; }
   std::shared_ptr<Transport> shrink(const SplitGroup&) override { return nullptr; }
   void note_failure(bool) noexcept override {}
@@ -68,6 +72,7 @@ class WrittenTransport : public Transport {
   size_t flushed = 0;  // so many of those
   std::deque<Control> arrived;
   std::function<void(int dst, const Control&)> on_send;
+  std::function<void(int looks)> on_idle;
 
  private:
   int size_, rank_;
@@ -107,6 +112,12 @@ TEST(FailureWatch, WhoAnswersNothingIsBlamed) {
   EXPECT_EQ(rank, 3);
   EXPECT_THAT(text, AllOf(HasSubstr("waited 1 s for rank 1"), HasSubstr("not answering: rank 3")));
   EXPECT_EQ(family.all->count(ControlKind::kAbort), 3);
+}
+
+TEST(FailureWatch, WhoWaitsForARankThatThereIsNotAnswersNothing) {
+  Family family;
+  family.answer_pings(-1, 1 << 30);
+  EXPECT_EQ(failure_of([&] { family.root->expire("recv", 1, 1.0); }).second, 1);
 }
 
 // Ranks 0 and 2 come to their deadlines together; rank 2 was the first to tell whom it blames.
@@ -287,6 +298,140 @@ TEST(FailureWatch, ARecoveryDoesNotWaitForWhoHasEnded) {
   const auto [text, rank] = failure_of([&] { with.watch.recover(60.0); });
   EXPECT_EQ(rank, 3);
   EXPECT_THAT(text, AllOf(HasSubstr("it has ended"), HasSubstr("shrink")));
+}
+
+/// It has come, and ended once all had: what it has sent may be seen after its end.
+TEST(FailureWatch, WhoEndsAfterTheRecoveryIsNotBlamedInIt) {
+  Shrinking with;
+  with.all->lost = 3;
+  for (const int src : {1, 2}) with.say(src, ControlKind::kMeet);
+  with.all->on_idle = [&](int looks) {
+    if (looks == 5) with.say(3, ControlKind::kMeet);
+  };
+  with.watch.recover(60.0);
+  EXPECT_EQ(with.watch.epoch(), 1);
+  EXPECT_EQ(with.all->flushed, with.all->sent.size()) << "this rank may end next";
+}
+
+TEST(FailureWatch, WhoRecoversAndWhoShrinksRaiseBoth) {
+  Shrinking with;
+  with.say(2, ControlKind::kHere);
+  auto [text, rank] = failure_of([&] { with.watch.recover(60.0); });
+  EXPECT_EQ(rank, 2);
+  EXPECT_THAT(text, HasSubstr("recover: rank 0 of 4 waits for rank 2, which has called shrink"));
+  EXPECT_EQ(with.all->count(ControlKind::kMeetGivenUp), 3);
+  EXPECT_EQ(with.all->sent.back().text, "shrink");
+
+  Shrinking other;
+  other.say(2, ControlKind::kMeet);
+  std::tie(text, rank) = failure_of([&] { other.watch.agree_on_survivors(60.0); });
+  EXPECT_EQ(rank, 2);
+  EXPECT_THAT(text, HasSubstr("shrink: rank 0 of 4 waits for rank 2, which has called recover"));
+  EXPECT_EQ(other.all->count(ControlKind::kHereGivenUp), 3);
+  // It was none: the next one has its number on all ranks.
+  for (const int src : {1, 2, 3}) other.say(src, ControlKind::kHere);
+  for (const int src : {1, 2, 3}) other.say(src, ControlKind::kSurvivors, "f");
+  EXPECT_THAT(other.watch.agree_on_survivors(60.0), ::testing::ElementsAre(0, 1, 2, 3));
+}
+
+/// The first that sees it may be gone from its meeting before the others have seen it there.
+TEST(FailureWatch, WhoHearsThatMeetingsDifferRaisesAsWell) {
+  Shrinking with;
+  with.say(1, ControlKind::kMeet);
+  with.all->on_idle = [&](int) {
+    with.all->arrived.push_back({1, ControlKind::kMeetGivenUp, 1, 3, "shrink"});
+    with.all->on_idle = nullptr;
+  };
+  auto [text, rank] = failure_of([&] { with.watch.recover(60.0); });
+  EXPECT_EQ(rank, 3);
+  EXPECT_THAT(text, HasSubstr("which has called shrink"));
+  // Rank 3 gives up in its turn, and all come again: that is no news.
+  with.say(3, ControlKind::kHere);
+  with.all->on_idle = [&](int) {
+    with.all->arrived.push_back({3, ControlKind::kHereGivenUp, 1, 1, "recover"});
+    for (const int src : {1, 2, 3}) with.say(src, ControlKind::kMeet);
+    with.all->on_idle = nullptr;
+  };
+  with.watch.recover(60.0);
+  EXPECT_EQ(with.watch.epoch(), 1);
+}
+
+/// Which has raised, and ended for it.
+TEST(FailureWatch, WhoHearsItFromARankThatHasEndedRaisesAsWell) {
+  Shrinking with;
+  for (const int src : {2, 3}) with.say(src, ControlKind::kHere);
+  with.all->on_idle = [&](int) {
+    with.all->on_idle = nullptr;
+    with.say(1, ControlKind::kMeet);
+    with.all->arrived.push_back({1, ControlKind::kMeetGivenUp, 1, 0, "shrink"});
+    with.all->lost = 1;
+  };
+  const auto [text, rank] = failure_of([&] { with.watch.agree_on_survivors(60.0); });
+  EXPECT_EQ(rank, 1);
+  EXPECT_THAT(text, HasSubstr("which has called recover"));
+}
+
+TEST(FailureWatch, WhoIsGoneIsBlamedBeforeThoseWhoShrinkForThat) {
+  Shrinking with;
+  with.all->lost = 3;
+  with.say(1, ControlKind::kHere);
+  EXPECT_EQ(failure_of([&] { with.watch.recover(60.0); }).second, 3);
+  // And who shrinks goes on when the others have heard of it too.
+  with.say(2, ControlKind::kMeet);
+  with.all->on_idle = [&](int looks) {
+    if (looks != 5) return;
+    with.all->arrived.push_back({2, ControlKind::kMeetGivenUp, 1, -1, ""});
+    with.say(2, ControlKind::kHere);
+    for (const int src : {1, 2}) with.say(src, ControlKind::kSurvivors, "7");
+  };
+  EXPECT_THAT(with.watch.agree_on_survivors(60.0), ::testing::ElementsAre(0, 1, 2));
+}
+
+/// Rank 0 is the first whose recovery is in vain: the others raise when they see it shrink.
+TEST(FailureWatch, AfterARecoveryInVainAShrinkWaitsForThoseWhoFollow) {
+  Shrinking with;
+  for (const int src : {1, 2}) with.say(src, ControlKind::kMeet);
+  const auto [text, rank] = failure_of([&] { with.watch.recover(0.0); });
+  EXPECT_EQ(rank, 3);
+  EXPECT_THAT(text, HasSubstr("waited 0 s for rank 3"));
+  EXPECT_EQ(with.all->sent.back().text, "");
+  const auto start = std::chrono::steady_clock::now();
+  with.all->on_idle = [&](int) {
+    if (std::chrono::steady_clock::now() - start < std::chrono::milliseconds(500)) return;
+    with.all->on_idle = nullptr;
+    for (const int src : {1, 2}) {
+      with.all->arrived.push_back({src, ControlKind::kMeetGivenUp, 1, 0, "shrink"});
+    }
+    for (const int src : {1, 2, 3}) with.say(src, ControlKind::kHere);
+    for (const int src : {1, 2, 3}) with.say(src, ControlKind::kSurvivors, "f");
+  };
+  EXPECT_THAT(with.watch.agree_on_survivors(60.0), ::testing::ElementsAre(0, 1, 2, 3));
+}
+
+TEST(FailureWatch, WhoHasGivenUpItsRecoveryHasNotCome) {
+  Shrinking with;
+  for (const int src : {1, 2, 3}) with.say(src, ControlKind::kMeet);
+  with.all->arrived.push_back({3, ControlKind::kMeetGivenUp, 1, -1, ""});
+  EXPECT_EQ(failure_of([&] { with.watch.recover(0.0); }).second, 3);
+  with.say(3, ControlKind::kMeet);
+  with.watch.recover(60.0);
+  EXPECT_EQ(with.watch.epoch(), 1);
+}
+
+/// Those who shrank without this rank and ended have not been lost in its barrier.
+TEST(FailureWatch, WhoHasEndedIsNamedByTheMeetingItWentOnFrom) {
+  Shrinking with;
+  with.say(1, ControlKind::kHere);
+  with.watch.poll();
+  auto [text, rank] = failure_of([&] { with.watch.lose("barrier", 1, "it has ended"); });
+  EXPECT_EQ(rank, 1);
+  EXPECT_THAT(text, HasSubstr("waits for rank 1, which has called shrink: it has ended"));
+  Shrinking late;
+  late.say(1, ControlKind::kHere);
+  late.all->on_idle = nullptr;
+  std::tie(text, rank) = failure_of([&] { late.watch.expire("barrier", 1, 0.5); });
+  EXPECT_EQ(rank, 1);
+  EXPECT_THAT(text, HasSubstr("waited 0.5 s for rank 1, which has called shrink"));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 
 template <class Work>
-std::string failure_of(Work&& work) {
+std::string unpacking_error(Work&& work) {
   try {
     work();
   } catch (const CommunicationError& error) {
@@ -52,16 +52,17 @@ TEST(Packed, TextsThatEndElsewhereDiffer) {
 TEST(Packed, RefusesWhatCannotBe) {
   Packer many;
   many.put(kMaxDims + 1);
-  EXPECT_THAT(failure_of([&] { Unpacker("header", many.bytes()).dims(); }),
+  EXPECT_THAT(unpacking_error([&] { Unpacker("header", many.bytes()).dims(); }),
               HasSubstr("header: a message says 33 where 0 to 32 are possible"));
   Packer negative;
   negative.put(-1);
-  EXPECT_THAT(failure_of([&] { Unpacker("header", negative.bytes()).number_to(14); }),
+  EXPECT_THAT(unpacking_error([&] { Unpacker("header", negative.bytes()).number_to(14); }),
               HasSubstr("says -1 where 0 to 14"));
   Packer shape;
   shape.put(Dims{2, 3});
   const std::string cut = shape.bytes().substr(0, shape.bytes().size() - 1);
-  EXPECT_THAT(failure_of([&] { Unpacker("header", cut).dims(); }), HasSubstr("ended too early"));
+  EXPECT_THAT(unpacking_error([&] { Unpacker("header", cut).dims(); }),
+              HasSubstr("ended too early"));
 }
 
 TEST(RootNote, ComesBack) {
@@ -82,35 +83,36 @@ TEST(RootNote, ComesBack) {
 TEST(RootNote, RefusesWhatIsNone) {
   const RootNote good;
   const std::string bytes = write_note(good);
-  EXPECT_THAT(failure_of([&] { read_note(bytes.substr(0, bytes.size() - 8)); }),
+  EXPECT_THAT(unpacking_error([&] { read_note(bytes.substr(0, bytes.size() - 8)); }),
               HasSubstr("the root's note: a message ended too early"));
-  EXPECT_THAT(failure_of([&] { read_note(bytes + "x"); }), HasSubstr("too long"));
+  EXPECT_THAT(unpacking_error([&] { read_note(bytes + "x"); }), HasSubstr("too long"));
   std::string flag = bytes;
   flag[8] = 2;
-  EXPECT_THAT(failure_of([&] { read_note(flag); }), HasSubstr("says 2 where 0 to 1"));
+  EXPECT_THAT(unpacking_error([&] { read_note(flag); }), HasSubstr("says 2 where 0 to 1"));
   for (const double wrong : {0.0, -1.0, std::numeric_limits<double>::infinity(),
                              std::numeric_limits<double>::quiet_NaN()}) {
     RootNote note;
     note.machine.message_overhead = wrong;
-    EXPECT_THAT(failure_of([&] { read_note(write_note(note)); }), HasSubstr("not above 0"))
+    EXPECT_THAT(unpacking_error([&] { read_note(write_note(note)); }), HasSubstr("not above 0"))
         << wrong;
   }
   for (const double wrong : {-1.0, std::numeric_limits<double>::quiet_NaN()}) {
     RootNote note;
     note.machine.call_overhead = wrong;
-    EXPECT_THAT(failure_of([&] { read_note(write_note(note)); }), HasSubstr("time of a call"));
+    EXPECT_THAT(unpacking_error([&] { read_note(write_note(note)); }), HasSubstr("time of a call"));
   }
   for (const double wrong : {-0.1, 1.1, std::numeric_limits<double>::quiet_NaN()}) {
     RootNote note;
     note.machine.overlap = wrong;
-    EXPECT_THAT(failure_of([&] { read_note(write_note(note)); }), HasSubstr("hidden"));
+    EXPECT_THAT(unpacking_error([&] { read_note(write_note(note)); }), HasSubstr("hidden"));
   }
   RootNote no_host;
   no_host.machine.ranks_per_host = -1;
-  EXPECT_THAT(failure_of([&] { read_note(write_note(no_host)); }), HasSubstr("below 0"));
+  EXPECT_THAT(unpacking_error([&] { read_note(write_note(no_host)); }), HasSubstr("below 0"));
   RootNote no_memory;
   no_memory.machine.memory = 0;
-  EXPECT_THAT(failure_of([&] { read_note(write_note(no_memory)); }), HasSubstr("memory limit"));
+  EXPECT_THAT(unpacking_error([&] { read_note(write_note(no_memory)); }),
+              HasSubstr("memory limit"));
 }
 
 }  // namespace

@@ -50,6 +50,17 @@ bool comes_true(const Holds& holds) {
 void run_socket_ranks(int ranks,
                       const std::function<void(const std::shared_ptr<Communicator>&)>& body);
 
+/// So many bytes, within 20 s.
+inline std::string read_exactly(Socket& socket, size_t bytes) {
+  std::string text(bytes, '\0');
+  socket.read_all(text.data(), static_cast<int64_t>(bytes), steady_seconds() + 20.0);
+  return text;
+}
+
+inline void write_text(Socket& socket, const std::string& text) {
+  socket.write_all(text.data(), static_cast<int64_t>(text.size()), steady_seconds() + 20.0);
+}
+
 /// Connected, or closed when nobody listens there.
 Socket connect_to(int port, const std::string& address = "127.0.0.1");
 

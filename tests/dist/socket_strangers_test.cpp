@@ -21,7 +21,9 @@ namespace {
 using rank_test::connect_to;
 using rank_test::pause;
 using rank_test::rank_at;
+using rank_test::read_exactly;
 using rank_test::ReservedPorts;
+using rank_test::write_text;
 using testing::AllOf;
 using testing::HasSubstr;
 
@@ -83,16 +85,6 @@ Socket connect_when_there(int port, const std::string& address = "127.0.0.1") {
 
 std::string identity(int port, int ranks) { return cat("127.0.0.1:", port, ":", ranks); }
 
-std::string read_exactly(Socket& socket, size_t bytes) {
-  std::string text(bytes, '\0');
-  socket.read_all(text.data(), static_cast<int64_t>(bytes), steady_seconds() + 20.0);
-  return text;
-}
-
-void write(Socket& socket, const std::string& text) {
-  socket.write_all(text.data(), static_cast<int64_t>(text.size()), steady_seconds() + 20.0);
-}
-
 /// Seconds until the other side ends the connection.
 double seconds_to_the_end(Socket& socket) {
   const double start = steady_seconds();
@@ -140,7 +132,7 @@ TEST(SocketStrangers, AreSentAwayWithinASecondAllAtOnce) {
   for (int i = 0; i < 20; ++i) strangers.push_back(connect_when_there(port + 1));
   const double start = steady_seconds();
   // Half of them talk, and are sent away for what they say.
-  for (size_t i = 0; i < 10; ++i) write(strangers[i], std::string(kGreetingBytes, 'G'));
+  for (size_t i = 0; i < 10; ++i) write_text(strangers[i], std::string(kGreetingBytes, 'G'));
   for (Socket& each : strangers) seconds_to_the_end(each);
   EXPECT_LT(steady_seconds() - start, 4.0);  // a second, and what a busy machine adds
   Rank one(rank_at(port, 1, 2));
@@ -176,11 +168,11 @@ TEST(SocketStrangers, OnThePortsOfRank0AreRecognised) {
         Socket visitor = accept_one(taken[i], is_exhausted);
         if (!visitor.is_open()) continue;
         try {
-          if (i == 1) write(visitor, std::string(500, 'x'));
+          if (i == 1) write_text(visitor, std::string(500, 'x'));
           if (i == 2) {
-            write(visitor, make_challenge());
+            write_text(visitor, make_challenge());
             heard = read_exactly(visitor, kGreetingBytes);
-            write(visitor, std::string(kWelcomeBytes, 'w'));
+            write_text(visitor, std::string(kWelcomeBytes, 'w'));
           }
         } catch (const CommunicationError&) {  // gone again
         }
@@ -211,13 +203,13 @@ TEST(SocketStrangers, ARelayIsNotLetIn) {
   const Job job = make_job(rank_test::kSecret, identity(port, 2), 2);
   const std::string challenge = read_exactly(to_root, kChallengeBytes);
   // A visitor of the relay, as rank 1 would answer there.
-  write(to_root, make_greeting(job, challenge, {0, port + 2}, {1, 1234, "node"}));
+  write_text(to_root, make_greeting(job, challenge, {0, port + 2}, {1, 1234, "node"}));
   EXPECT_LT(seconds_to_the_end(to_root), 4.0);
   // The same words for the right port are believed.
   Socket direct = connect_when_there(port + 1);
   const std::string other = read_exactly(direct, kChallengeBytes);
   const std::string greeting = make_greeting(job, other, {0, port + 1}, {1, 1234, "node"});
-  write(direct, greeting);
+  write_text(direct, greeting);
   EXPECT_TRUE(
       check_welcome(job, other, {0, port + 1}, greeting, read_exactly(direct, kWelcomeBytes)));
   has_had_enough = true;
@@ -232,11 +224,11 @@ TEST(SocketStrangers, ReplayedWordsAreNotBelieved) {
   Socket first = connect_when_there(port + 1);
   const std::string challenge = read_exactly(first, kChallengeBytes);
   const std::string greeting = make_greeting(job, challenge, {0, port + 1}, {1, 1234, "node"});
-  write(first, greeting);
+  write_text(first, greeting);
   read_exactly(first, kWelcomeBytes);
   Socket second = connect_when_there(port + 1);
   read_exactly(second, kChallengeBytes);
-  write(second, greeting);
+  write_text(second, greeting);
   EXPECT_LT(seconds_to_the_end(second), 2.0);
   has_had_enough = true;
 }
@@ -311,8 +303,9 @@ TEST(SocketStrangers, OtherRanksListenWhereTheyReachRank0) {
   // As rank 2: rank 0 tells where rank 1 listens.
   Socket link = connect_when_there(port + 1, "127.0.0.3");
   const std::string challenge = read_exactly(link, kChallengeBytes);
-  write(link, make_greeting(job, challenge, {0, port + 1}, {2, 4321, "node"}));
+  write_text(link, make_greeting(job, challenge, {0, port + 1}, {2, 4321, "node"}));
   read_exactly(link, kWelcomeBytes);
+  write_text(link, std::string(kArrival));
   const size_t entry = sizeof(int32_t) + 64 + 64;
   const std::string table = read_exactly(link, 3 * entry);
   int32_t its_port = 0;
@@ -332,7 +325,9 @@ TEST(SocketStrangers, ARankThatListensNowhereIsNamed) {
   // As rank 1, whom rank 2 would have to visit.
   Socket link = connect_when_there(port + 1);
   const std::string challenge = read_exactly(link, kChallengeBytes);
-  write(link, make_greeting(job, challenge, {0, port + 1}, {1, 0, "node"}));
+  write_text(link, make_greeting(job, challenge, {0, port + 1}, {1, 0, "node"}));
+  read_exactly(link, kWelcomeBytes);
+  write_text(link, std::string(kArrival));
   EXPECT_THAT(two.join(), HasSubstr("was told that rank 1 listens at port 0"));
 }
 

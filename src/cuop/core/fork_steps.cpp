@@ -9,7 +9,7 @@ namespace cuop {
 
 namespace {
 
-constexpr size_t kStages = 3;
+constexpr size_t kStages = 4;
 constinit std::array<std::atomic<const ForkSteps*>, kStages> stages{};
 constinit std::atomic<bool> is_registered = false;
 constinit std::atomic<int> forks_before = 0;

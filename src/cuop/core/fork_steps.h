@@ -5,8 +5,9 @@
 namespace cuop {
 
 /// In this order before a fork, and backwards after it: calls into libraries end while locks can
-/// still be taken, and whoever holds a lock may still allocate.
-enum class ForkStage { kCalls, kLocks, kPools };
+/// still be taken, libraries are brought to rest when nobody can call them any more, and whoever
+/// holds a lock may still allocate.
+enum class ForkStage { kCalls, kLocks, kLibraries, kPools };
 
 /// All are called by the thread that forks.
 struct ForkSteps {

@@ -19,6 +19,7 @@
 #include "cuop/core/env.h"
 #include "cuop/core/error.h"
 #include "cuop/core/fork_mutex.h"
+#include "cuop/core/fork_steps.h"
 #include "cuop/core/log.h"
 #include "cuop/core/text.h"
 #include "cuop/core/variable_scope.h"
@@ -134,14 +135,27 @@ std::string try_open(const std::string& candidate, Library& result) {
   return try_open(candidate, result);
 }
 
-/// The same; a fork waits until what the library does before forks comes behind the gate.
+/// OpenBLAS stops its threads before a fork, as its child has none of them. Where a fork begins
+/// while the library is opened it does so before the fork comes to the gate, and who calls it
+/// meanwhile starts them again. So each fork stops them once nobody is inside.
+std::atomic<int (*)()> stop_threads_at_fork = nullptr;
+
+void stop_at_fork() {
+  static constexpr ForkSteps kSteps{[]() noexcept { stop_threads_at_fork.load()(); },
+                                    []() noexcept {}, []() noexcept {}};
+  set_fork_steps(ForkStage::kLibraries, kSteps);
+}
+
+/// The same; a fork waits for it, and what the library does before forks comes behind the gate.
 std::string open_gated(const std::string& candidate, Library& result) {
   const GatedCall opening(GatedCall::Await::kAtForkAlone);
   const std::string why = try_open(candidate, result);
   if (!why.empty()) return why;
   close_gate_before_libraries();
-  // A fork that began before that may be stopping the threads: this waits for it.
-  if (result.stop_threads != nullptr) result.stop_threads();
+  if (result.stop_threads != nullptr) {
+    stop_threads_at_fork = result.stop_threads;
+    stop_at_fork();
+  }
   return why;
 }
 

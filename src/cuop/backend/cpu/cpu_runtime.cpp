@@ -89,6 +89,9 @@ class CpuRuntime final : public Runtime {
   std::string description() const override {
     return cat(proc_field("/proc/cpuinfo", "model name"), ", ", core_count(), " cores");
   }
+  const DeviceProperties& properties() const override {
+    throw NotImplementedError("properties: there are none of cpu; ask a GPU");
+  }
   int64_t release_prepared() override { return dnn::release(); }
 };
 

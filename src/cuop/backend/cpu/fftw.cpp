@@ -91,19 +91,19 @@ class FftwPlan final : public FftPlan {
     const auto complex = [](const auto& block) { return static_cast<Complex*>(block.get()); };
     const auto real = [](const auto& block) { return static_cast<Real*>(block.get()); };
     switch (kind_) {
-      case FftKind::kForward:
-      case FftKind::kBackward:
+      case TransformKind::kForward:
+      case TransformKind::kBackward:
         handle_ = functions_.plan_many_dft(
             1, &n, batch, complex(in), nullptr, in_stride, in_step, complex(out), nullptr,
-            out_stride, out_step, kind_ == FftKind::kForward ? kForwardSign : kBackwardSign,
+            out_stride, out_step, kind_ == TransformKind::kForward ? kForwardSign : kBackwardSign,
             flags | kPreserveInputFlag);
         break;
-      case FftKind::kRealForward:
+      case TransformKind::kRealForward:
         handle_ = functions_.plan_many_dft_r2c(1, &n, batch, real(in), nullptr, in_stride, in_step,
                                                complex(out), nullptr, out_stride, out_step,
                                                flags | kPreserveInputFlag);
         break;
-      case FftKind::kRealBackward:
+      case TransformKind::kRealBackward:
         handle_ =
             functions_.plan_many_dft_c2r(1, &n, batch, complex(in), nullptr, in_stride, in_step,
                                          real(out), nullptr, out_stride, out_step, flags);
@@ -122,14 +122,14 @@ class FftwPlan final : public FftPlan {
 
   void execute(void* in, void* out) const override {
     switch (kind_) {
-      case FftKind::kForward:
-      case FftKind::kBackward:
+      case TransformKind::kForward:
+      case TransformKind::kBackward:
         functions_.execute_dft(handle_, static_cast<Complex*>(in), static_cast<Complex*>(out));
         break;
-      case FftKind::kRealForward:
+      case TransformKind::kRealForward:
         functions_.execute_dft_r2c(handle_, static_cast<Real*>(in), static_cast<Complex*>(out));
         break;
-      case FftKind::kRealBackward:
+      case TransformKind::kRealBackward:
         functions_.execute_dft_c2r(handle_, static_cast<Complex*>(in), static_cast<Real*>(out));
         break;
     }
@@ -137,7 +137,7 @@ class FftwPlan final : public FftPlan {
 
  private:
   const Functions<Real>& functions_;
-  FftKind kind_;
+  TransformKind kind_;
   PlanHandle handle_ = nullptr;
 };
 

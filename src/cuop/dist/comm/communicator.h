@@ -240,7 +240,7 @@ class Communicator {
   /// meet the others' call after. Not collective.
   virtual bool is_failure_reported() const = 0;
   /// Collective; all ranks meet after a failure and may go on. Throws CommunicationError when some
-  /// rank does not come within the deadline.
+  /// rank does not come within the deadline, has ended, or has called `shrink`.
   virtual void recover() = 0;
 
   /// What is known of every rank here. Not collective, sends nothing and returns at once. Ranks
@@ -249,7 +249,8 @@ class Communicator {
   /// Collective over the ranks that are left after a failure: a communicator of them, in order and
   /// numbered anew, by which its errors name ranks. Ranks that are dead, have left or do not run,
   /// or that do not come within the deadline, are left out; all who go on agree on that, whoever
-  /// dies meanwhile. A rank that was left out and comes all the same raises CommunicationError.
+  /// dies meanwhile. A rank that was left out and comes all the same raises CommunicationError; so
+  /// do all when some have called `recover`, unless this rank has done so in vain before.
   /// What was split from this communicator stays failed with it.
   virtual std::shared_ptr<Communicator> shrink() = 0;
 

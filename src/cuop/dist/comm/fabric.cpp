@@ -6,8 +6,7 @@
 #include <thread>
 #include <utility>
 
-#include "cuop/backend/cuda/cuda_memory.h"
-#include "cuop/backend/cuda/cuda_runtime.h"
+#include "cuop/backend/device_properties.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/env.h"
 #include "cuop/core/error.h"
@@ -31,7 +30,7 @@ constexpr int64_t kTrialWords = 512;
 
 /// A tensor where others can map it.
 Tensor trial_tensor(Device device) {
-  const memory::ResourceScope scope(backend::cuda::cuda_memory(device));
+  const memory::ResourceScope scope(memory::device_resource(device));
   return empty({kTrialWords, 2}, DType::kUInt64, device);
 }
 
@@ -98,7 +97,7 @@ void Fabric::make_offers(Exchange& x) {
     mine.is_able = absence_.empty() ? 1 : 0;
     mine.reason = Text(absence_);
     if (!device_.is_cpu()) {
-      const auto& properties = backend::cuda::cuda_runtime(device_).properties();
+      const auto& properties = backend::runtime(device_).properties();
       mine.gpu = Text(cat(device_, ", ", properties.uuid));
       mine.memory_bytes = properties.total_bytes;
     }

@@ -12,7 +12,6 @@
 #include <optional>
 #include <vector>
 
-#include "cuop/backend/cuda/cuda_memory.h"
 #include "cuop/backend/cuda/imported_range.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
@@ -98,7 +97,7 @@ struct Fabric::Side {
 
 Tensor Fabric::readable(const Tensor& tensor) const {
   if (fabric::Exports::can_describe(tensor)) return tensor;
-  const memory::ResourceScope scope(backend::cuda::cuda_memory(device_));
+  const memory::ResourceScope scope(memory::device_resource(device_));
   return clone(tensor);
 }
 

@@ -4,7 +4,6 @@
 #include <chrono>
 
 #include "cuop/core/error.h"
-#include "cuop/core/interrupt.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/comm/blame.h"
 #include "cuop/dist/comm/checks.h"
@@ -20,8 +19,6 @@ using Clock = std::chrono::steady_clock;
 /// because only one of them may be the cause.
 constexpr double kEnquirySeconds = 0.1;
 constexpr double kLongEnquirySeconds = 1.0;
-/// What a rank has sent may come so much later than the news of its next call.
-constexpr auto kOnItsWay = std::chrono::milliseconds(200);
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -37,7 +34,9 @@ FailureWatch::FailureWatch(std::shared_ptr<Transport> transport,
       mutex_(parent_ ? parent_->mutex_ : std::make_shared<std::recursive_mutex>()),
       meets_(static_cast<size_t>(transport_->size()), 0),
       calls_epoch_(epoch()),
-      survivors_(transport_->size()) {}
+      survivors_(transport_->size()),
+      doomed_(static_cast<size_t>(transport_->size())),
+      parted_from_(static_cast<size_t>(transport_->size())) {}
 
 int64_t FailureWatch::epoch() const {
   const Lock lock(*mutex_);
@@ -132,18 +131,25 @@ void FailureWatch::take(const Control& message) {
     case ControlKind::kMeet:
       if (heartbeat()) heartbeat()->note_life(in_heartbeat(message.src));
       meets_[src] = std::max(meets_[src], message.epoch);
+      note_coming(message.src);
       break;
     case ControlKind::kHere:
       if (heartbeat()) heartbeat()->note_life(in_heartbeat(message.src));
       survivors_.take_here(message.src, message.epoch);
+      note_coming(message.src);
       break;
     case ControlKind::kSurvivors:
       survivors_.take_list(message.src, message.epoch, message.text);
+      break;
+    case ControlKind::kMeetGivenUp:
+    case ControlKind::kHereGivenUp:
+      take_back(message);
       break;
     case ControlKind::kPing:
       answer_ping(message);
       break;
     case ControlKind::kPong:
+      if (message.blamed < 0 || message.blamed >= transport_->size()) break;  // nobody
       if (const auto found = enquiries_.find(message.epoch); found != enquiries_.end()) {
         found->second[src].push_back(message);
       }
@@ -220,7 +226,11 @@ void FailureWatch::fail_family(std::string_view op, const std::string& text, int
 
 void FailureWatch::lose(std::string_view op, int peer, const std::string& what) {
   const Lock lock(*mutex_);
-  fail_family(op, cat(where(op), " lost ", named(peer), ": ", what), in_root(peer));
+  const std::string_view meeting = meeting_of(peer);
+  const std::string text =
+      meeting.empty() ? cat(" lost ", named(peer), ": ", what)
+                      : cat(" waits for ", named(peer), ", which has called ", meeting, ": ", what);
+  fail_family(op, where(op) + text, in_root(peer));
 }
 
 /// Of the root: what all processes wait for. Raises when the communicator fails meanwhile.
@@ -272,6 +282,10 @@ void FailureWatch::expire(std::string_view op, int peer, double seconds) {
   for (int rank = 0; rank < transport_->size(); ++rank) members.push_back(in_root(rank));
   const int silent = find_silent(waits, root().transport_->rank(), {in_root(peer)}, members);
   std::string what = cat(" waited ", seconds, " s for ", named(peer));
+  // Who meets elsewhere waits for nobody in particular, and lives.
+  if (const std::string_view meeting = meeting_of(peer); !meeting.empty()) {
+    fail(op, peer, cat(what.substr(1), ", which has called ", meeting));
+  }
   if (silent < 0) {
     what += cat(", which is in ", answers[static_cast<size_t>(in_root(peer))][0].text);
     fail(op, peer, what.substr(1));
@@ -347,29 +361,6 @@ void FailureWatch::check_message(std::string_view op, int peer) {
   fail(op, peer, cat("waits for ", named(peer), ", which refused a message: ", found->second.text));
 }
 
-/// "recover" or "shrink" while the rank waits in one, of this communicator or one around it, to
-/// which this rank has not come, else "".
-std::string_view FailureWatch::meeting_of(int peer) const {
-  if (peer == transport_->rank()) return "";
-  for (const FailureWatch* each = this;; each = each->parent_.get()) {
-    if (each->meets_[static_cast<size_t>(peer)] > each->recoveries_) return "recover";
-    if (each->survivors_.is_here(peer, each->shrinks_ + 1)) return "shrink";
-    if (!each->parent_) return "";
-    peer = each->members_[static_cast<size_t>(peer)];
-  }
-}
-
-void FailureWatch::check_meeting(std::string_view op, int peer,
-                                 std::optional<Clock::time_point>& seen) {
-  const Lock lock(*mutex_);
-  const std::string_view meeting = meeting_of(peer);
-  if (meeting.empty()) return seen.reset();
-  const Clock::time_point now = Clock::now();
-  if (!seen) seen = now;
-  if (now - *seen <= kOnItsWay) return;
-  fail(op, peer, cat("waits for ", named(peer), ", which has called ", meeting));
-}
-
 void FailureWatch::abort(const std::string& reason, int failed) noexcept {
   const Lock lock(*mutex_);
   poll();
@@ -402,58 +393,6 @@ bool FailureWatch::is_reported() {
   poll();
   if (is_failed()) return is_reported_;
   return parent_ && parent_->is_reported();
-}
-
-void FailureWatch::recover(double timeout) {
-  int64_t wanted = 0;
-  {
-    const Lock lock(*mutex_);
-    poll();
-    if (parent_) parent_->check("recover");
-    if (heartbeat()) heartbeat()->show_life();
-    wanted = recoveries_ + 1;
-    meets_[static_cast<size_t>(transport_->rank())] = wanted;
-    tell_others(ControlKind::kMeet, wanted, -1, "");
-  }
-  const Clock::time_point start = Clock::now();
-  std::vector<int> late;
-  for (int looks = 0;; ++looks) {
-    {
-      const Lock lock(*mutex_);
-      poll();
-      late.clear();
-      for (int rank = 0; rank < transport_->size(); ++rank) {
-        if (meets_[static_cast<size_t>(rank)] < wanted) late.push_back(rank);
-      }
-      if (late.empty()) break;
-      // The failed one first: others may have left because of it.
-      std::vector<int> asked = late;
-      std::stable_partition(asked.begin(), asked.end(), [this, failed = blamed()](int rank) {
-        return in_root(rank) == failed;
-      });
-      for (const int rank : asked) {
-        const std::string why = why_gone(rank);
-        if (why.empty()) continue;
-        throw error_in("recover",
-                       cat(where("recover"), " waits for ", named(rank), ": ", why,
-                           "; shrink goes on without it"),
-                       in_root(rank));
-      }
-    }
-    check_interrupt();
-    if (seconds_since(start) > timeout) {
-      throw error_in("recover",
-                     cat(where("recover"), " waited ", timeout, " s for ", ranks_text(late)),
-                     late.size() == 1 ? in_root(late[0]) : -1);
-    }
-    transport_->idle(looks);
-  }
-  const Lock lock(*mutex_);
-  recoveries_ = wanted;
-  is_reported_ = false;
-  if (parent_) parent_->part_failure_ = {};
-  if (!parent_) transport_->note_failure(false);
-  poll();  // a rank that was faster may have failed again
 }
 
 }  // namespace cuop::dist

@@ -16,6 +16,12 @@
 // is lost for all, the communicator that all were split from fails. When everybody answers (0 waits
 // for 1 and 1 for 0), the ranks made different calls: the communicator itself fails.
 //
+// A rank that ends after a recovery has told all others before that it has come; so what a rank has
+// sent is waited for before its end is believed to be the reason why it does not come. One that
+// gives up a `recover` or a `shrink` tells so. When some recover while others shrink, the first
+// that sees it tells all that are in either, and all raise; but for a rank that was in vain in
+// `recover` and shrinks: it waits for the others, which raise and may follow it.
+//
 // A rank that refuses the arguments of a collective call tells the others the call's number. Those
 // that have made or come to make that call, and not refused it too, fail with the refusal's text.
 #pragma once
@@ -29,6 +35,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cuop/core/error.h"
@@ -147,6 +154,13 @@ class FailureWatch {
     int32_t call;
     std::string text;
   };
+  enum class Meeting : uint8_t { kRecover, kShrink };
+  /// A rank here and the meeting that it has come to, which is not this rank's.
+  struct Apart {
+    int rank;
+    std::string_view meeting;
+  };
+  class Coming;
 
   FailureWatch& root() { return parent_ ? parent_->root() : *this; }
   std::string named(int rank) const;
@@ -156,6 +170,13 @@ class FailureWatch {
   CommunicationError error_in(std::string_view op, const std::string& text, int blamed);
   void check_missing(std::string_view op, int rank);
   std::string_view meeting_of(int peer) const;
+  void note_coming(int src);
+  void take_back(const Control& message);
+  void check_late(std::string_view op, const std::vector<int>& late,
+                  std::chrono::steady_clock::time_point& noticed);
+  std::optional<Apart> find_apart(const std::vector<int>& late) const;
+  bool has_parted_from(int rank, Meeting meeting) const;
+  [[noreturn]] void raise_apart(std::string_view op);
   void check_same_call(const Collective& call, int peer);
   SeenRank seen(int place) const;
   std::string why_gone(int rank);
@@ -194,6 +215,15 @@ class FailureWatch {
 
   Survivors survivors_;
   int64_t shrinks_ = 0;
+
+  std::optional<Meeting> meeting_;  // that this rank is in
+  std::optional<Apart> apart_;      // for which this rank's meeting, or one of those in it, ends
+  int64_t given_up_ = 0;            // the latest recovery that this rank came to in vain
+  /// Since when it is known of a rank that it gives up the meeting that it is in.
+  std::vector<std::optional<std::chrono::steady_clock::time_point>> doomed_;
+  /// The meeting that a rank has given up because some recover and others shrink, with its number,
+  /// until it comes to another one.
+  std::vector<std::optional<std::pair<Meeting, int64_t>>> parted_from_;
 
   // Of the root alone.
   std::shared_ptr<Heartbeat> heartbeat_;

@@ -1,8 +1,6 @@
-// What the failure watch makes of the heartbeats: who is gone, who is in which call, who goes on.
+// What the failure watch makes of the heartbeats: who is gone, who is in which call.
 #include <algorithm>
-#include <chrono>
 
-#include "cuop/core/interrupt.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/comm/failure_watch.h"
 
@@ -10,7 +8,6 @@ namespace cuop::dist {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using Life = Heartbeat::Life;
 using State = RankHealth::State;
 
@@ -44,7 +41,6 @@ std::string words_of(const CallShape& shape) {
   return call.words();
 }
 
-/// Whether nobody should wait for a rank now.
 }  // namespace
 
 void FailureWatch::set_heartbeat(std::shared_ptr<Heartbeat> heartbeat, std::vector<int> places) {
@@ -160,66 +156,6 @@ bool FailureWatch::is_missing(int rank) {
   if (!why_gone(rank).empty()) return true;
   return rank != transport_->rank() && heartbeat() &&
          Heartbeat::is_missing(heartbeat()->life(in_heartbeat(rank)));
-}
-
-template <class Done>
-void FailureWatch::wait_until(double timeout, Done&& done) {
-  const Clock::time_point start = Clock::now();
-  for (int looks = 0;; ++looks) {
-    {
-      const Lock lock(*mutex_);
-      poll();
-      if (done()) return;
-    }
-    check_interrupt();
-    if (std::chrono::duration<double>(Clock::now() - start).count() > timeout) return;
-    transport_->idle(looks);
-  }
-}
-
-std::vector<int> FailureWatch::agree_on_survivors(double timeout) {
-  const int size = transport_->size(), self = transport_->rank();
-  Survivors::List list(static_cast<size_t>(size));
-  const auto is_listed = [&](int rank) { return list[static_cast<size_t>(rank)]; };
-  int64_t shrink = 0;
-  {
-    const Lock lock(*mutex_);
-    if (heartbeat()) heartbeat()->show_life();
-    shrink = ++shrinks_;
-    tell_others(ControlKind::kHere, shrink, -1, "");
-    transport_->flush();
-  }
-  wait_until(timeout, [&] {
-    bool is_settled = true;
-    for (int rank = 0; rank < size; ++rank) {
-      list[static_cast<size_t>(rank)] = rank == self || survivors_.is_here(rank, shrink);
-      is_settled = is_settled && (is_listed(rank) || is_missing(rank));
-    }
-    return is_settled;
-  });
-  for (int turn = 0; turn < size; ++turn) {
-    if (!is_listed(turn)) continue;
-    if (turn == self) {
-      const Lock lock(*mutex_);
-      tell_others(ControlKind::kSurvivors, shrink, -1, Survivors::text_of(list));
-      transport_->flush();
-      continue;
-    }
-    wait_until(timeout, [&] { return survivors_.list_of(turn, shrink) || is_missing(turn); });
-    if (const Survivors::List* told = survivors_.list_of(turn, shrink)) list = *told;
-    if (is_listed(self)) continue;
-    throw error_in("shrink", cat(where("shrink"), " was left out: the others go on without it"),
-                   in_root(self));
-  }
-  std::vector<int> survivors;
-  for (int rank = 0; rank < size; ++rank) {
-    if (is_listed(rank)) {
-      survivors.push_back(rank);
-    } else if (!why_gone(rank).empty()) {
-      transport_->note_gone(rank);
-    }
-  }
-  return survivors;
 }
 
 }  // namespace cuop::dist

@@ -42,9 +42,11 @@ class GroupTransport final : public Transport {
     hub_->send_control(in_hub(dst), context_, message);
   }
   std::optional<Control> poll_control() override {
-    std::optional<Control> message = hub_->poll_control(context_);
-    if (message) message->src = rank_of(message->src);
-    return message;
+    while (std::optional<Control> message = hub_->poll_control(context_)) {
+      message->src = rank_of(message->src);
+      if (message->src < size()) return message;  // else of a rank that is not of the group
+    }
+    return std::nullopt;
   }
   void flush() noexcept override { hub_->flush(); }
   void idle(int looks) override { hub_->idle(looks, seen_); }

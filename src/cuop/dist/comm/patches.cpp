@@ -2,9 +2,9 @@
 
 #include <memory>
 
-#include "cuop/backend/cuda/cuda_memory.h"
-#include "cuop/backend/cuda/workspace.h"
+#include "cuop/backend/runtime.h"
 #include "cuop/core/text.h"
+#include "cuop/memory/workspace.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/empty.h"
 
@@ -45,8 +45,8 @@ PackedTensors::PackedTensors(const std::vector<Tensor>& like, Stream stream) {
   if (stream.device.is_cpu()) {
     whole_ = empty({bytes_}, DType::kUInt8);
   } else {
-    const auto owner = std::make_shared<backend::cuda::Workspace>(
-        bytes_, stream, backend::cuda::pinned_memory(stream.device));
+    const auto owner =
+        std::make_shared<memory::Workspace>(bytes_, stream, backend::locked_memory(stream.device));
     whole_ = from_memory(owner->data(), contiguous_layout({bytes_}), DType::kUInt8, kCpu, owner);
   }
   int64_t offset = 0;

@@ -27,7 +27,7 @@ bool hear_from(Socket& link, std::string& heard, size_t size) {
 }
 
 /// A few bytes on a fresh connection go at once, or there is something wrong with it.
-void say(Socket& link, const std::string& words) {
+void say(Socket& link, std::string_view words) {
   const auto bytes = static_cast<int64_t>(words.size());
   if (link.write_some(words.data(), bytes) != bytes) {
     throw CommunicationError("socket: the other side does not read");
@@ -41,13 +41,20 @@ void Admission::add_interests(std::vector<Interest>& interests) const {
   for (const Visitor& each : visitors_) interests.push_back({each.link.descriptor(), false});
 }
 
+/// Who has greeted knows the job's secret, and strangers do not drive it out.
+void Admission::make_room() {
+  const auto stranger =
+      std::ranges::find_if(visitors_, [](const Visitor& each) { return !each.who; });
+  visitors_.erase(stranger != visitors_.end() ? stranger : visitors_.begin());
+}
+
 void Admission::accept_all(const Socket& listener) {
   // Not for ever, however fast they come: those who are here are to be heard too.
   for (size_t i = 0; i < kMostVisitors; ++i) {
     bool is_exhausted = false;
     Socket link = accept_one(listener, is_exhausted);
     if ((is_exhausted || visitors_.size() == kMostVisitors) && !visitors_.empty()) {
-      visitors_.pop_front();
+      make_room();
       if (is_exhausted) continue;
     }
     if (!link.is_open()) return;
@@ -65,16 +72,22 @@ void Admission::accept_all(const Socket& listener) {
 bool Admission::is_gone(Visitor& visitor,
                         const std::function<void(const Introduction&, Socket)>& admit) {
   try {
-    if (!hear_from(visitor.link, visitor.heard, kGreetingBytes)) {
+    if (!visitor.who) {
+      if (!hear_from(visitor.link, visitor.heard, kGreetingBytes)) {
+        return steady_seconds() > visitor.deadline;
+      }
+      visitor.who = check_greeting(job_, visitor.challenge, visitor.door, visitor.heard);
+      if (!visitor.who) {
+        ++refused_;
+        return true;
+      }
+      say(visitor.link, make_welcome(job_, visitor.challenge, visitor.door, visitor.heard));
+      visitor.deadline = steady_seconds() + kArrivalSeconds;
+    }
+    if (!hear_from(visitor.link, visitor.heard, kGreetingBytes + kArrival.size())) {
       return steady_seconds() > visitor.deadline;
     }
-    const auto who = check_greeting(job_, visitor.challenge, visitor.door, visitor.heard);
-    if (!who) {
-      ++refused_;
-      return true;
-    }
-    say(visitor.link, make_welcome(job_, visitor.challenge, visitor.door, visitor.heard));
-    admit(*who, std::move(visitor.link));
+    admit(*visitor.who, std::move(visitor.link));
   } catch (const CommunicationError&) {  // gone again
   }
   return true;
@@ -145,6 +158,7 @@ bool Visit::step() {
   if (!check_welcome(job_, challenge_, door, greeting_, heard_)) {
     throw CommunicationError("socket: who listens there does not know the job's secret");
   }
+  say(link_, kArrival);
   return true;
 }
 

@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,10 @@ namespace cuop::dist {
 
 /// A visitor that has not said what it should after so long is sent away.
 inline constexpr double kGreetingSeconds = 1.0;
-/// Visitors that have not greeted yet; one more takes the place of the one that is there longest.
+/// One that was let in goes on with another connection then.
+inline constexpr double kArrivalSeconds = 5.0;
+/// Visitors that have not come in yet; one more takes the place of the one that is there longest
+/// and has not greeted.
 inline constexpr size_t kMostVisitors = 256;
 
 class Admission {
@@ -24,7 +28,7 @@ class Admission {
 
   void add_interests(std::vector<Interest>& interests) const;
   /// Hears all that have something to say and calls `admit` with those that have proven who they
-  /// are.
+  /// are and go on with this connection.
   void advance(const std::function<void(const Introduction&, Socket)>& admit);
   /// How many spoke and did not prove it.
   int refused() const { return refused_; }
@@ -36,9 +40,11 @@ class Admission {
     std::string challenge;
     std::string heard;
     double deadline;
+    std::optional<Introduction> who = {};  // once it has proven it
   };
 
   void accept_all(const Socket& listener);
+  void make_room();
   bool is_gone(Visitor& visitor, const std::function<void(const Introduction&, Socket)>& admit);
 
   Job job_;

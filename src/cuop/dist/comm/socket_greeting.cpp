@@ -10,7 +10,7 @@ namespace cuop::dist {
 
 namespace {
 
-constexpr std::string_view kMagic = "cuOPrnk2";
+constexpr std::string_view kMagic = "cuOPrnk3";
 static_assert(kMagic.size() == kMagicBytes && kProofBytes == kWelcomeBytes);
 
 struct Greeting {

@@ -6,6 +6,8 @@
 //   and
 //                                    a proof over all of it
 //   listener -> visitor   Welcome    a proof over all of that
+//   visitor  -> listener  Arrival    that it goes on with this connection: it may have tried
+//   several
 //
 // A proof is an HMAC whose key comes from the job's secret and identity, over its direction, both
 // random numbers, the listener's port and both ranks: so it holds for this connection alone, cannot
@@ -46,6 +48,7 @@ inline constexpr size_t kHostBytes = 64;
 inline constexpr size_t kChallengeBytes = kMagicBytes + kNonceBytes;
 inline constexpr size_t kGreetingBytes = 3 * sizeof(int32_t) + kHostBytes + kNonceBytes + 32;
 inline constexpr size_t kWelcomeBytes = 32;
+inline constexpr std::string_view kArrival = "+";
 
 std::string make_challenge();
 /// Whether these can be the words of a rank, of whatever job.

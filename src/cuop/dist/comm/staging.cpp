@@ -1,10 +1,9 @@
 #include "cuop/dist/comm/staging.h"
 
-#include "cuop/backend/cuda/cuda_memory.h"
-#include "cuop/backend/cuda/workspace.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/dist/comm/blocks.h"
 #include "cuop/dist/comm/copy.h"
+#include "cuop/memory/workspace.h"
 
 namespace cuop::dist {
 
@@ -77,8 +76,8 @@ StagedCall::StagedCall(const Collective& call, int rank)
   const Blocks read = read_by(call, rank), read_here = packed_blocks(read);
   const bool is_broadcast = call.kind == Kind::kBroadcast;  // which has one buffer
   const auto buffer = [&](int64_t bytes) {
-    return std::make_unique<backend::cuda::Workspace>(
-        bytes, call.stream, backend::cuda::pinned_memory(call.stream.device));
+    return std::make_unique<memory::Workspace>(bytes, call.stream,
+                                               backend::locked_memory(call.stream.device));
   };
   send_ = buffer(is_broadcast ? call.count : total_bytes(read));
   recv_ = buffer(is_broadcast ? 0 : total_bytes(written_));

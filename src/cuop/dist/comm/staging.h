@@ -7,7 +7,7 @@
 #include "cuop/core/noncopyable.h"
 #include "cuop/dist/comm/communicator.h"
 
-namespace cuop::backend::cuda {
+namespace cuop::memory {
 class Workspace;
 }
 
@@ -30,7 +30,7 @@ class StagedCall : NonCopyable {
 
   const Collective call_;
   const Blocks written_, written_here_, blocks_here_;  ///< on the device; in host memory
-  std::unique_ptr<backend::cuda::Workspace> send_, recv_;
+  std::unique_ptr<memory::Workspace> send_, recv_;
   Collective on_host_;
 };
 

@@ -16,6 +16,11 @@ void Survivors::take_here(int src, int64_t shrink) {
   heard.here = std::max(heard.here, shrink);
 }
 
+void Survivors::take_back_here(int src, int64_t shrink) {
+  Heard& heard = heard_[static_cast<size_t>(src)];
+  if (heard.here == shrink) heard.here = shrink - 1;
+}
+
 void Survivors::take_list(int src, int64_t shrink, std::string_view text) {
   Heard& heard = heard_[static_cast<size_t>(src)];
   const size_t ranks = heard_.size();

@@ -28,6 +28,8 @@ class Survivors {
   explicit Survivors(int ranks) : heard_(static_cast<size_t>(ranks)) {}
 
   void take_here(int src, int64_t shrink);
+  /// It has left that shrink before it was agreed on.
+  void take_back_here(int src, int64_t shrink);
   /// A text that is no list of as many ranks is not taken.
   void take_list(int src, int64_t shrink, std::string_view text);
 

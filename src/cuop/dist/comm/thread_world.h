@@ -118,7 +118,12 @@ class ThreadWorld {
     bool has_left = false;
     const char* met_in = nullptr;  // recover or shrink, of this world or one around it
     bool is_shrinking = false;
-    bool is_left_out = false;  // others went on without it
+    bool is_left_out = false;            // others went on without it
+    bool has_given_up_recovery = false;  // which nobody has completed since
+    int apart = -1;                      // the rank in another meeting for which this one's ends
+    const char* apart_in = nullptr;
+    const char* parted_from = nullptr;  // the meeting that has ended for that, until the next one
+    uint64_t parting = 0;               // the last one in which this rank was
     bool knows_failure = false;
     int calls = 0;  // collective ones, also refused
     std::set<int> refused_calls;
@@ -182,6 +187,11 @@ class ThreadWorld {
   /// The rank, counted in the first world, comes to no other call of this world or its parts while
   /// it waits in `op` for all; null when it does again. Wakes whoever may wait for it.
   void note_meeting(int rank_in_root, const char* op);
+  /// Where some ranks recover and others shrink, ends the meetings of all of them.
+  void part_meetings();
+  void give_up_recovery(int rank);
+  bool is_apart(int rank, bool recovers);
+  [[noreturn]] void raise_apart(const Caller& caller);
   std::vector<int> not_arrived() const;
   CommunicationError error_in(const Caller& caller, const std::string& text, int blamed);
   /// The failed rank where it has left, else the first that has; -1 where none has.
@@ -218,6 +228,7 @@ class ThreadWorld {
   uint64_t recoveries_ = 0;
   std::string failure_;
   int failed_rank_ = -1;
+  uint64_t partings_ = 0;  // of ranks that recovered from others that shrank
   uint64_t shrinks_ = 0;
   std::shared_ptr<ThreadWorld> shrunk_;               // by the last one
   std::vector<int> survivors_;                        // the ranks here of its ranks

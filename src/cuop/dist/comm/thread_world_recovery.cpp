@@ -29,6 +29,9 @@ void ThreadWorld::reset_locked() {
   for (Rank& rank : ranks_) {
     rank.inbox.clear();
     rank.has_arrived = rank.is_recovering = rank.knows_failure = false;
+    rank.has_given_up_recovery = false;
+    rank.apart = -1;
+    rank.parted_from = nullptr;
     rank.met_in = nullptr;
     rank.calls = 0;
     rank.refused_calls.clear();
@@ -44,26 +47,107 @@ void ThreadWorld::reset_locked() {
   for_each_child([](ThreadWorld& child) { child.reset_locked(); });
 }
 
+/// Unless a rank has left: then the recovery is in vain, and who shrinks goes on without it. Who
+/// shrinks after a recovery in vain waits for the others, which may follow it. The others are in
+/// their meetings no more, whenever they wake to raise it.
+void ThreadWorld::part_meetings() {
+  if (first_that_left() >= 0) return;
+  const auto recoverer = std::ranges::find_if(ranks_, &Rank::is_recovering);
+  const auto shrinker = std::ranges::find_if(ranks_, &Rank::is_shrinking);
+  if (recoverer == ranks_.end() || shrinker == ranks_.end()) return;
+  std::vector<int> parted;
+  for (int rank = 0; rank < size(); ++rank) {
+    Rank& each = at_rank(rank);
+    const bool is_to_leave_shrink = each.is_shrinking && !each.has_given_up_recovery;
+    if (!each.is_recovering && !is_to_leave_shrink) continue;
+    const auto other = each.is_recovering ? shrinker : recoverer;
+    each.apart = static_cast<int>(other - ranks_.begin());
+    each.apart_in = other->met_in;
+    parted.push_back(rank);
+  }
+  ++partings_;
+  for (const int rank : parted) {
+    Rank& each = at_rank(rank);
+    each.parted_from = each.met_in;
+    each.parting = partings_;
+    if (each.is_recovering) give_up_recovery(rank);
+    each.is_shrinking = false;
+    note_meeting(in_root(rank), nullptr);
+  }
+}
+
+void ThreadWorld::give_up_recovery(int rank) {
+  at_rank(rank).is_recovering = false;
+  at_rank(rank).has_given_up_recovery = true;
+  --recovering_;
+  note_meeting(in_root(rank), nullptr);
+}
+
+/// Whether this rank's meeting ends for another that is in another one.
+bool ThreadWorld::is_apart(int rank, bool recovers) {
+  Rank& self = at_rank(rank);
+  if (!recovers && self.has_given_up_recovery) return false;
+  for (int other = 0; other < size(); ++other) {
+    const Rank& each = at_rank(other);
+    if (each.parted_from == nullptr || each.parting <= self.parting) continue;
+    if (std::string_view(each.parted_from) == (recovers ? "recover" : "shrink")) continue;
+    self.apart = other;
+    self.apart_in = each.parted_from;
+    self.parting = partings_;
+    return true;
+  }
+  if (first_that_left() >= 0) return false;
+  const auto has_gone_on = [&](int each) {
+    return std::cmp_less(survivors_.size(), size()) && std::ranges::count(survivors_, each) > 0;
+  };
+  for (int other = 0; other < size(); ++other) {
+    const Rank& each = at_rank(other);
+    // Of this world part_meetings() tells; this is of one around it, and of who has gone on.
+    const bool is_here = each.is_recovering || each.is_shrinking || each.is_left_out;
+    if (other == rank || is_here || each.met_in == nullptr) continue;
+    if (has_gone_on(other) && has_gone_on(rank)) continue;  // together
+    self.apart = other;
+    self.apart_in = each.met_in;
+    return true;
+  }
+  return false;
+}
+
+void ThreadWorld::raise_apart(const Caller& caller) {
+  Rank& self = at_rank(caller.rank);
+  const int other = std::exchange(self.apart, -1);
+  throw error_in(
+      caller,
+      cat(caller.op, ": rank ", caller.rank, " of ", size(), " waits for ", named(other),
+          ", which has called ", self.apart_in, "; all ranks make the same call of the two"),
+      in_root(other));
+}
+
 void ThreadWorld::recover(const Caller& caller) {
   Lock lock(mutex_);
-  at_rank(caller.rank).is_recovering = true;
+  Rank& self = at_rank(caller.rank);
+  self.is_recovering = true;
+  self.apart = -1;
+  self.parted_from = nullptr;
   note_meeting(in_root(caller.rank), caller.op);
   if (++recovering_ == size()) {
     reset_locked();
     wake_all();
     return;
   }
+  part_meetings();
   const uint64_t before = recoveries_;
   int gone = -1;
+  bool is_parted = false;
   const auto give_up = [&] {
-    at_rank(caller.rank).is_recovering = false;
-    note_meeting(in_root(caller.rank), nullptr);
-    --recovering_;
+    if (self.is_recovering) give_up_recovery(caller.rank);
   };
   try {
-    wait_interruptibly(at_rank(caller.rank).wake, lock, caller.deadline(), [&] {
-      gone = recoveries_ != before ? -1 : first_that_left();
-      return recoveries_ != before || gone >= 0;
+    wait_interruptibly(self.wake, lock, caller.deadline(), [&] {
+      if (recoveries_ != before) return true;
+      gone = first_that_left();
+      is_parted = self.apart >= 0 || is_apart(caller.rank, true);
+      return gone >= 0 || is_parted;
     });
   } catch (...) {
     if (recoveries_ == before) give_up();
@@ -71,6 +155,7 @@ void ThreadWorld::recover(const Caller& caller) {
   }
   if (recoveries_ != before) return;
   give_up();
+  if (is_parted) raise_apart(caller);
   std::vector<int> late;
   for (int rank = 0; rank < size(); ++rank) {
     if (rank != caller.rank && !at_rank(rank).is_recovering) late.push_back(rank);
@@ -112,14 +197,24 @@ std::pair<std::shared_ptr<ThreadWorld>, int> ThreadWorld::shrink(const Caller& c
   Rank& self = at_rank(caller.rank);
   const uint64_t before = shrinks_;
   self.is_shrinking = !self.is_left_out;
+  self.apart = -1;
+  self.parted_from = nullptr;
   const auto is_settled = [&] {
     return shrinks_ != before || std::all_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) {
              return rank.is_shrinking || rank.has_left || rank.is_left_out;
            });
   };
   note_meeting(in_root(caller.rank), caller.op);
+  const auto is_parted = [&] {
+    return self.apart >= 0 || (shrinks_ == before && is_apart(caller.rank, false));
+  };
   try {
-    if (self.is_shrinking) wait_interruptibly(self.wake, lock, caller.deadline(), is_settled);
+    part_meetings();
+    if (!self.is_left_out) {
+      wait_interruptibly(self.wake, lock, caller.deadline(),
+                         [&] { return is_parted() || is_settled(); });
+      if (is_parted()) raise_apart(caller);
+    }
   } catch (...) {
     self.is_shrinking = false;
     note_meeting(in_root(caller.rank), nullptr);
@@ -144,6 +239,7 @@ void ThreadWorld::conclude_shrink() {
     Rank& each = at_rank(rank);
     if (each.is_shrinking) survivors_.push_back(rank);
     each.is_left_out = !each.is_shrinking;
+    each.parted_from = nullptr;
     each.is_shrinking = false;
   }
   shrunk_ = std::make_shared<ThreadWorld>(static_cast<int>(survivors_.size()));

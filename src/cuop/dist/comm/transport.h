@@ -46,9 +46,11 @@ enum class ControlKind : int32_t {
   kPong,
   kRefusal,
   kRefusedMessage,
-  kHere,       // in a shrink
-  kSurvivors,  // as one rank of a shrink sees it
-  kPassedOn,   // an abort, by a rank that has been told of it
+  kHere,         // in a shrink
+  kSurvivors,    // as one rank of a shrink sees it
+  kPassedOn,     // an abort, by a rank that has been told of it
+  kMeetGivenUp,  // that was told by kMeet
+  kHereGivenUp,  // that was told by kHere
 };
 
 /// A short message that is seen by every wait, also by those of communicators split from this one.
@@ -58,7 +60,8 @@ struct Control {
   ControlKind kind = ControlKind::kAbort;
   int64_t epoch = 0;  ///< of a ping and its answers the number of the enquiry; of a shrink its own
   int32_t blamed = -1;  ///< the rank among all that an abort blames or a pong waits for; the number
-                        ///< of a refused call
+                        ///< of a refused call; who has come elsewhere, for which a meeting is given
+                        ///< up: to what the text says
   std::string text;
 };
 inline constexpr size_t kControlText = 2000;
