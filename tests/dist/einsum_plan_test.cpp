@@ -4,29 +4,14 @@
 
 #include "cuop/core/text.h"
 #include "cuop/ops/einsum/equation.h"
-#include "cuop/ops/einsum/path.h"
+#include "tests/dist/einsum_tasks.h"
 
 namespace cuop::dist {
 namespace {
 
 using ::testing::HasSubstr;
 
-EinsumTask task_of(std::string_view equation, const std::vector<Shape>& shapes,
-                   const std::vector<Sharding>& lying, DType dtype = DType::kFloat32) {
-  const EinsumProblem problem = einsum_problem(equation, shapes);
-  EinsumTask task;
-  for (size_t i = 0; i < shapes.size(); ++i) {
-    task.inputs.push_back({cat("operand ", i), shapes[i], dtype, lying[i % lying.size()]});
-  }
-  task.labels = problem.equation.operands;
-  task.contraction = problem.contraction;
-  task.orders = find_orders(problem.contraction, {}, 4);
-  task.output = problem.equation.output;
-  task.shape = problem.shape;
-  task.dtype = dtype;
-  task.names = problem.equation.names;
-  return task;
-}
+using rank_test::einsum_task;
 
 TEST(EinsumPlan, LayoutsGiveTheBoxesOfTheirShardings) {
   const auto grid = std::make_shared<const Mesh>(Mesh({2, 3}, {"r", "c"}));
@@ -50,7 +35,7 @@ TEST(EinsumPlan, LayoutsGiveTheBoxesOfTheirShardings) {
 TEST(EinsumPlan, SixtyFourRanksShareAChainOfProducts) {
   const int n = 4096;
   const Sharding rows(Mesh::line(64), split_dim(2, 0));
-  const EinsumTask task = task_of("ij,jk,kl->il", {{n, n}, {n, n}, {n, n}}, {rows});
+  const EinsumTask task = einsum_task("ij,jk,kl->il", {{n, n}, {n, n}, {n, n}}, {rows});
   const Plan plan = plan_einsum(task, Machine{});
   const double flops = 2 * 2.0 * n * n * static_cast<double>(n);
   EXPECT_LE(plan.flops(), flops / 64 * 1.05);
@@ -61,7 +46,7 @@ TEST(EinsumPlan, SixtyFourRanksShareAChainOfProducts) {
 
 TEST(EinsumPlan, OperandsOfEveryRankMoveNothing) {
   const Sharding rows(Mesh::line(8), split_dim(2, 0)), all = Sharding::replicated(Mesh::line(8));
-  EinsumTask task = task_of("ij,jk,kl->il", {{8000, 16}, {16, 16}, {16, 16}}, {rows, all, all});
+  EinsumTask task = einsum_task("ij,jk,kl->il", {{8000, 16}, {16, 16}, {16, 16}}, {rows, all, all});
   const Plan plan = plan_einsum(task, Machine{});
   EXPECT_EQ(plan.bytes(), 0) << plan.explain();
   EXPECT_TRUE(same_owners(plan.outputs[0].sharding, rows, task.shape));
@@ -73,7 +58,7 @@ TEST(EinsumPlan, OrderAndSplitAreChosenTogether) {
   // When b and c lie in rows instead, a link of no speed to speak of decides for what moves least.
   const Sharding rows(Mesh::line(4), split_dim(2, 0)), columns(Mesh::line(4), split_dim(2, 1));
   const EinsumTask task =
-      task_of("ij,jk,kl->il", {{1000, 200}, {200, 1000}, {1000, 180}}, {rows, columns, rows});
+      einsum_task("ij,jk,kl->il", {{1000, 200}, {200, 1000}, {1000, 180}}, {rows, columns, rows});
   ASSERT_GT(task.orders.size(), 1U);
   Machine slow, fast;
   slow.link_bandwidth = 1e5;
@@ -91,13 +76,13 @@ TEST(EinsumPlan, OrderAndSplitAreChosenTogether) {
 
 TEST(EinsumPlan, SmallWorkStaysOnTheRoot) {
   const Sharding root = Sharding::on_rank(Mesh::line(4), 2);
-  EinsumTask task = task_of("ij,jk->ik", {{8, 8}, {8, 8}}, {root});
+  EinsumTask task = einsum_task("ij,jk->ik", {{8, 8}, {8, 8}}, {root});
   task.wanted = root;
   const Plan plan = plan_einsum(task, Machine{});
   EXPECT_EQ(plan.strategy, "root");
   EXPECT_EQ(plan.bytes(), 0);
   EXPECT_THAT(plan.detail, HasSubstr("on rank 2"));
-  EinsumTask large = task_of("ij,jk->ik", {{4000, 4000}, {4000, 4000}}, {root});
+  EinsumTask large = einsum_task("ij,jk->ik", {{4000, 4000}, {4000, 4000}}, {root});
   large.wanted = root;
   EXPECT_EQ(plan_einsum(large, Machine{}).strategy, "split");
 }
@@ -105,11 +90,13 @@ TEST(EinsumPlan, SmallWorkStaysOnTheRoot) {
 TEST(EinsumPlan, ASmallPairMayStayOnTheRootBesideALargeOne) {
   const Sharding root = Sharding::on_rank(Mesh::line(4), 0);
   EinsumTask task =
-      task_of("ab,ba,cd,dg->cg", {{90, 90}, {90, 90}, {1500, 1500}, {1500, 1500}}, {root});
+      einsum_task("ab,ba,cd,dg->cg", {{90, 90}, {90, 90}, {1500, 1500}, {1500, 1500}}, {root});
   task.wanted = root;
-  const Plan plan = plan_einsum(task, Machine{});
+  Machine machine;
+  machine.latency = 4e-3;  // more of it than noise is then what sharing the small pair costs
+  const Plan plan = plan_einsum(task, machine);
   EXPECT_EQ(plan.strategy, "mixed") << plan.explain();
-  const Plan forced = plan_einsum(task, Machine{}, "split");
+  const Plan forced = plan_einsum(task, machine, "split");
   EXPECT_LE(plan.seconds(), forced.seconds());
 }
 
@@ -122,13 +109,13 @@ TEST(EinsumPlan, ThirtyTensorsOnManyRanksArePlanned) {
   }
   equation += cat("->", index_letter(0), index_letter(30));
   const Plan plan = plan_einsum(
-      task_of(equation, shapes, {Sharding(Mesh::line(16), split_dim(2, 0))}), Machine{});
+      einsum_task(equation, shapes, {Sharding(Mesh::line(16), split_dim(2, 0))}), Machine{});
   EXPECT_THAT(plan.detail, HasSubstr("more"));
 }
 
 TEST(EinsumPlan, StatesTheMemoryOfTheRankThatNeedsMost) {
   const Sharding root = Sharding::on_rank(Mesh::line(2), 0);
-  EinsumTask task = task_of("ij,jk->ik", {{10, 20}, {20, 30}}, {root});
+  EinsumTask task = einsum_task("ij,jk->ik", {{10, 20}, {20, 30}}, {root});
   task.wanted = root;
   const Plan plan = plan_einsum(task, Machine{}, "root");
   EXPECT_EQ(plan.memory_per_rank, 4 * (10 * 20 + 20 * 30 + 2 * 10 * 30));
@@ -137,7 +124,7 @@ TEST(EinsumPlan, StatesTheMemoryOfTheRankThatNeedsMost) {
 TEST(EinsumPlan, SlicesInTheFewestThatFit) {
   const int n = 1000;
   const Sharding rows(Mesh::line(4), split_dim(2, 0));
-  const EinsumTask task = task_of("ij,jk,kl->il", {{8, n}, {n, n}, {n, 8}}, {rows});
+  const EinsumTask task = einsum_task("ij,jk,kl->il", {{8, n}, {n, n}, {n, 8}}, {rows});
   Machine machine;
   const Plan whole = plan_einsum(task, machine);
   EXPECT_TRUE(plan_slicing(whole, task.contraction).empty());

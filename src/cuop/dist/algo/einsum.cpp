@@ -30,6 +30,7 @@ constexpr size_t kMostOrders = 4;
 struct Described {
   EinsumProblem problem;
   std::vector<std::vector<ContractionStep>> orders;
+  std::vector<std::vector<PairForm>> forms;  ///< of their steps
 };
 
 /// The equation for operands of these shapes.
@@ -48,6 +49,7 @@ class Einsum {
     task.labels = problem.equation.operands;
     task.contraction = problem.contraction;
     task.orders = known->orders;
+    task.forms = known->forms;
     task.output = problem.equation.output;
     task.shape = problem.shape;
     task.dtype = result_dtype(given.inputs);
@@ -82,8 +84,11 @@ class Einsum {
       key += cat(input.shape);
     }
     if (const auto* found = cache.find(key)) return *found;
-    Described made{einsum_problem(equation_(shapes), shapes), {}};
+    Described made{einsum_problem(equation_(shapes), shapes), {}, {}};
     made.orders = find_orders(made.problem.contraction, path_, kMostOrders);
+    for (const auto& steps : made.orders) {
+      made.forms.push_back(pairwise::row_major_forms(made.problem.contraction, steps));
+    }
     auto kept = std::make_shared<const Described>(std::move(made));
     cache.put(key, kept);
     return kept;

@@ -1,6 +1,7 @@
 #include "cuop/dist/plan/einsum_layout.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "cuop/core/byte_size.h"
@@ -90,7 +91,37 @@ IndexLayout IndexLayout::of(const Indices& indices) const {
   return part;
 }
 
+StepCost step_cost(const EinsumTask& task, size_t order, size_t number,
+                   const std::vector<Indices>& tensors, const Machine& machine,
+                   const ElementsOf& elements) {
+  const ContractionStep& step = task.orders[order][number];
+  const Indices all = step_indices(step, tensors);
+  const double worked = elements(all);
+  StepCost cost{step_flops(step, all, worked)};
+  const PairIndices pair = pair_of(step, tensors);
+  if (!pair.is_matrix_product() || worked <= 0.0) return cost;
+  const PairForm& form = task.forms[order][number];
+  cost.efficiency = product_efficiency(machine, std::cbrt(worked / elements(form.batch)));
+  double copied = 0;
+  if (form.copies_left) copied += elements(tensors[static_cast<size_t>(step.left)]);
+  if (form.copies_right) copied += elements(tensors[static_cast<size_t>(step.right)]);
+  if (form.copies_result) copied += elements(step.result);
+  cost.copied_bytes = copied * static_cast<double>(itemsize(task.dtype));
+  return cost;
+}
+
+double copy_seconds(const Machine& machine, double bytes) {
+  return 2 * bytes / (machine.memory_bandwidth * machine.transposed_speed);
+}
+
 namespace {
+
+/// Slices of the result are put side by side where they are: no rank has less of one of them.
+bool may_split(const EinsumTask& task, int index) {
+  return !has_index(task.output, index) ||
+         std::none_of(task.slicing.begin(), task.slicing.end(),
+                      [&](const SlicedIndex& each) { return each.index == index; });
+}
 
 /// One way for a tensor to lie, and the quickest way there.
 struct State {
@@ -105,6 +136,7 @@ class Search {
  public:
   Search(const EinsumTask& task, size_t order, const Machine& machine, LayoutChoice choice)
       : task_(task),
+        order_(order),
         steps_(task.orders.at(order)),
         machine_(machine),
         choice_(choice),
@@ -138,12 +170,7 @@ class Search {
   size_t input_count() const { return task_.inputs.size(); }
   /// In the first slice, which is the largest.
   int64_t size_of(int index) const { return window_[static_cast<size_t>(index)].length(); }
-  /// Slices of the result are put side by side where they are: no rank has less of one of them.
-  bool may_split(int index) const {
-    return !has_index(task_.output, index) ||
-           std::none_of(task_.slicing.begin(), task_.slicing.end(),
-                        [&](const SlicedIndex& each) { return each.index == index; });
-  }
+  bool may_split(int index) const { return cuop::dist::may_split(task_, index); }
 
   double elements(const IndexLayout& layout, const Indices& indices, int rank) const {
     if (layout.root >= 0 && rank != layout.root) return 0;
@@ -294,6 +321,15 @@ class Search {
            static_cast<double>(2 * bytes) / machine_.memory_bandwidth;
   }
 
+  /// Seconds of the rank that has most of a step's arithmetic.
+  double computed_seconds(size_t step, const IndexLayout& work, double touched) const {
+    const StepCost cost = step_cost(task_, order_, step, tensors_, machine_,
+                                    [&](const Indices& indices) { return most(work, indices); });
+    return compute_seconds(machine_, cost.flops / cost.efficiency, whole_bytes(touched),
+                           task_.dtype) +
+           copy_seconds(machine_, cost.copied_bytes);
+  }
+
   /// Fills the states of what step i makes.
   bool follow(size_t i) {
     const ContractionStep& step = steps_[i];
@@ -308,8 +344,7 @@ class Search {
       const auto [left_seconds, left] = fetched(step.left, work);
       const auto [right_seconds, right] =
           step.is_pair() ? fetched(step.right, work) : std::pair(0.0, -1);
-      const double computed = compute_seconds(machine_, step_flops(step, all, most(work, all)),
-                                              whole_bytes(touched), task_.dtype);
+      const double computed = computed_seconds(i, work, touched);
       const double partner_count = partners(work, step.result);
       for (const IndexLayout& end : endings(work, step.result)) {
         const double seconds = left_seconds + right_seconds + computed +
@@ -372,6 +407,7 @@ class Search {
   }
 
   const EinsumTask& task_;
+  size_t order_;
   const std::vector<ContractionStep>& steps_;
   const Machine& machine_;
   LayoutChoice choice_;
@@ -389,6 +425,20 @@ class Search {
 std::optional<std::vector<StepLayout>> choose_layouts(const EinsumTask& task, size_t order,
                                                       const Machine& machine, LayoutChoice choice) {
   return Search(task, order, machine, choice).run();
+}
+
+std::vector<StepLayout> naive_layouts(const EinsumTask& task, size_t order) {
+  const auto line = std::make_shared<const Mesh>(Mesh::line(task.ranks()));
+  const std::vector<Interval> window = slice_intervals(task.contraction, task.slicing, 0);
+  std::vector<StepLayout> layouts;
+  for (const ContractionStep& step : task.orders.at(order)) {
+    const auto first = std::find_if(step.result.begin(), step.result.end(), [&](int index) {
+      return window[static_cast<size_t>(index)].length() > 1 && may_split(task, index);
+    });
+    const IndexLayout work{line, {first == step.result.end() ? -1 : *first}};
+    layouts.push_back({work, work});
+  }
+  return layouts;
 }
 
 }  // namespace cuop::dist

@@ -4,6 +4,7 @@
 // second of k. Of a tensor jk it needs the second half along k and all of j; so does rank 3.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -38,6 +39,7 @@ struct EinsumTask {
   std::vector<Indices> labels;    ///< what their dimensions are called
   Contraction contraction;
   std::vector<std::vector<ContractionStep>> orders;  ///< that may be followed
+  std::vector<std::vector<PairForm>> forms;          ///< of each order's steps
   Indices output;                                    ///< what the result's dimensions are called
   Shape shape;                                       ///< of the result
   DType dtype = DType::kFloat32;                     ///< in which all is computed
@@ -65,5 +67,23 @@ enum class LayoutChoice : uint8_t {
 /// when a step needs more memory than there is in every layout.
 std::optional<std::vector<StepLayout>> choose_layouts(const EinsumTask& task, size_t order,
                                                       const Machine& machine, LayoutChoice choice);
+
+/// What one writes by hand: each step works on blocks of the first index of its result that can be
+/// split, for which it has its operands in such blocks or, without that index, whole; what has none
+/// is computed by all.
+std::vector<StepLayout> naive_layouts(const EinsumTask& task, size_t order);
+
+/// The arithmetic of a step on one rank, which has so many elements of these indices.
+struct StepCost {
+  double flops = 0;
+  double efficiency = 1;    ///< of the machine's rate: products of matrices by their size
+  double copied_bytes = 0;  ///< of what does not lie as matrices
+};
+using ElementsOf = std::function<double(const Indices&)>;
+StepCost step_cost(const EinsumTask& task, size_t order, size_t step,
+                   const std::vector<Indices>& tensors, const Machine& machine,
+                   const ElementsOf& elements);
+/// Of copies that bring rows to columns.
+double copy_seconds(const Machine& machine, double bytes);
 
 }  // namespace cuop::dist

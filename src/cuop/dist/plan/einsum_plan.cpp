@@ -44,6 +44,7 @@ class Writer {
   Writer(const EinsumTask& task, size_t order, const Machine& machine,
          const std::vector<StepLayout>& layouts)
       : task_(task),
+        order_(order),
         steps_(task.orders[order]),
         machine_(machine),
         layouts_(layouts),
@@ -51,9 +52,9 @@ class Writer {
         slice_(first_slice(task.contraction, task.slicing)),
         window_(slice_intervals(task.contraction, task.slicing, 0)) {}
 
-  Plan write(const std::string& strategy, size_t order) {
+  Plan write(const std::string& strategy) {
     Plan plan{"einsum", strategy, "", task_.ranks(), task_.inputs};
-    plan.settings["order"] = static_cast<int64_t>(order);
+    plan.settings["order"] = static_cast<int64_t>(order_);
     for (const Placement& input : task_.inputs) {
       held_ += largest_block(input.shape, input.dtype, input.sharding);
     }
@@ -135,23 +136,15 @@ class Writer {
   std::string add_step(Plan& plan, size_t i) {
     const ContractionStep& step = steps_[i];
     const auto& [work, made] = layouts_[i];
-    const Indices all = step_indices(step, tensors_);
     int64_t here = fetch(plan, step.left, work);
     if (step.is_pair()) here += fetch(plan, step.right, work);
-    // A rank with most of all indices: the product may not fit a shape's dimensions.
-    const int rank = std::max(work.root, 0);
-    double elements = 1;
-    for (const int index : all) {
-      elements *= static_cast<double>(
-          work.boxes({index}, shape({index}))[static_cast<size_t>(rank)].size());
-    }
     const IndexLayout partial_layout = work.of(step.result);
     const bool is_summed = !(partial_layout == work) && work.root < 0;
     // What ranks add up is wider than 16 bits. Matrices are multiplied as they are all the same.
     const DType summed = is_summed ? compute_dtype(task_.dtype) : task_.dtype;
     const int64_t partial =
         largest_box(work.boxes(step.result, shape(step.result))) * itemsize(summed);
-    const bool is_widened = summed != task_.dtype && !is_matrix_product(step);
+    const bool is_widened = summed != task_.dtype && !pair_of(step, tensors_).is_matrix_product();
     int64_t touched = partial;
     for (const int part : {step.left, step.right}) {
       if (part < 0) continue;
@@ -164,8 +157,14 @@ class Writer {
         step.is_pair() ? cat(',', term(task_, tensors_[static_cast<size_t>(step.right)])) : "";
     const std::string text = cat(term(task_, tensors_[static_cast<size_t>(step.left)]), right, "->",
                                  term(task_, step.result), ' ', split_text(task_, work));
-    add_compute(plan, machine_, text, step_flops(step, all, elements), touched,
-                is_widened ? summed : task_.dtype);
+    const StepCost cost = step_cost(task_, order_, i, tensors_, machine_,
+                                    [&](const Indices& indices) { return extent(work, indices); });
+    const std::string copies =
+        cost.copied_bytes > 0 ? cat(", ", format_bytes(whole_bytes(cost.copied_bytes)), " copied")
+                              : "";
+    add_compute(plan, machine_, text + copies, cost.flops, touched,
+                is_widened ? summed : task_.dtype, cost.efficiency);
+    plan.steps.back().seconds += copy_seconds(machine_, cost.copied_bytes);
     plan.steps.back().axes = work.axes;
     plan.steps.back().made = {term(task_, step.result), shape(step.result), task_.dtype,
                               made.sharding(step.result)};
@@ -188,13 +187,19 @@ class Writer {
     return text;
   }
 
-  bool is_matrix_product(const ContractionStep& step) const {
-    return step.is_pair() && pair_indices(tensors_[static_cast<size_t>(step.left)],
-                                          tensors_[static_cast<size_t>(step.right)], step.result)
-                                 .is_matrix_product();
+  /// Of these indices what a rank with most of them works on: they may be more than a shape has
+  /// dimensions.
+  double extent(const IndexLayout& work, const Indices& indices) const {
+    const auto rank = static_cast<size_t>(std::max(work.root, 0));
+    double elements = 1;
+    for (const int index : indices) {
+      elements *= static_cast<double>(work.boxes({index}, shape({index}))[rank].size());
+    }
+    return elements;
   }
 
   const EinsumTask& task_;
+  size_t order_;
   const std::vector<ContractionStep>& steps_;
   const Machine& machine_;
   const std::vector<StepLayout>& layouts_;
@@ -223,8 +228,25 @@ void add_plans(Plans& plans, const EinsumTask& task, size_t order, const Machine
     if (!layouts) continue;
     const std::string name = name_of(*layouts);
     if (choice == LayoutChoice::kAny && name != "mixed") continue;  // it is there already
-    plans.push_back(Writer(task, order, machine, *layouts).write(name, order));
+    plans.push_back(Writer(task, order, machine, *layouts).write(name));
   }
+}
+
+/// Appends what one writes by hand in each order; the numbers of these plans, which may be there
+/// already.
+std::vector<size_t> add_naive(Plans& plans, const EinsumTask& task, const Machine& machine) {
+  std::vector<size_t> numbers;
+  if (task.ranks() == 1) return numbers;
+  for (size_t order = 0; order < task.orders.size(); ++order) {
+    Plan naive = plan_naively(task, order, machine);
+    const auto same = std::find_if(plans.begin(), plans.end(), [&](const Plan& plan) {
+      return plan.settings == naive.settings && plan.detail == naive.detail &&
+             plan.seconds() == naive.seconds();
+    });
+    numbers.push_back(static_cast<size_t>(same - plans.begin()));
+    if (same == plans.end()) plans.push_back(std::move(naive));
+  }
+  return numbers;
 }
 
 Machine without_limit(Machine machine) {
@@ -323,6 +345,10 @@ Floor floor_of(const EinsumTask& task, const Machine& machine) {
 
 }  // namespace
 
+Plan plan_naively(const EinsumTask& task, size_t order, const Machine& machine) {
+  return Writer(task, order, machine, naive_layouts(task, order)).write("split");
+}
+
 Plan plan_einsum(const EinsumTask& task, const Machine& machine, std::string_view strategy) {
   const Fits fits{machine, strategy};
   Plans plans;
@@ -333,6 +359,7 @@ Plan plan_einsum(const EinsumTask& task, const Machine& machine, std::string_vie
   };
   add_whole(machine);
   if (!fits(plans)) add_whole(without_limit(machine));
+  const std::vector<size_t> naive = add_naive(plans, task, machine);
   const bool is_known = std::any_of(plans.begin(), plans.end(),
                                     [&](const Plan& plan) { return fits.is_asked_for(plan); });
   if (is_known && !fits(plans)) {
@@ -341,7 +368,7 @@ Plan plan_einsum(const EinsumTask& task, const Machine& machine, std::string_vie
       std::move(sliced.begin(), sliced.end(), std::back_inserter(plans));
     }
   }
-  return choose(std::move(plans), machine, strategy, floor_of(task, machine));
+  return choose(std::move(plans), machine, strategy, floor_of(task, machine), naive);
 }
 
 Slicing plan_slicing(const Plan& plan, const Contraction& contraction) {

@@ -26,6 +26,12 @@ namespace cuop::dist {
 /// slices fit either.
 Plan plan_einsum(const EinsumTask& task, const Machine& machine, std::string_view strategy = {});
 
+/// The plan that one writes by hand: one of these orders, each pair in blocks of the first index of
+/// its result, for which both operands are brought (naive_layouts). plan_einsum weighs it for each
+/// order, and takes something else only where that is predicted to be faster beyond the noise of
+/// predictions. It need not fit the memory.
+Plan plan_naively(const EinsumTask& task, size_t order, const Machine& machine);
+
 /// Into which slices such a plan cuts the contraction; none where it is solved at once.
 Slicing plan_slicing(const Plan& plan, const Contraction& contraction);
 

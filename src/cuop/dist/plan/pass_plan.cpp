@@ -24,18 +24,22 @@ int64_t line_bytes(const Placement& here, const Placement& made, int axis) {
 /// which libraries transform more than twice its elements there and back. Measured with FFTW and
 /// our own convolution: 3 from 10^6 elements on.
 double work_of_length(int64_t length) {
-  constexpr int64_t kLargestFactor = 127;
-  if (length <= kLargestFactor) return 1;  // 0 among them, which has all factors
-  int64_t rest = length;
-  for (int64_t factor = 2; factor <= kLargestFactor; ++factor) {
-    while (rest % factor == 0) rest /= factor;
-  }
-  if (rest <= 1) return 1;
+  if (!has_large_factor(length)) return 1;
   const auto n = static_cast<double>(length);
   return 3 * std::log2(2 * n) / std::log2(n);
 }
 
 }  // namespace
+
+bool has_large_factor(int64_t length) {
+  constexpr int64_t kLargestFactor = 127;
+  if (length <= kLargestFactor) return false;  // 0 among them, which has all factors
+  int64_t rest = length;
+  for (int64_t factor = 2; factor <= kLargestFactor; ++factor) {
+    while (rest % factor == 0) rest /= factor;
+  }
+  return rest > 1;
+}
 
 double transform_flops(double elements, int64_t length) {
   return 5.0 * elements * std::log2(static_cast<double>(std::max(length, int64_t{2})));

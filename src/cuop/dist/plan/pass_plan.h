@@ -31,6 +31,9 @@ struct PassProblem {
   std::optional<Sharding> wanted;  ///< none leaves the result where the last pass makes it
 };
 
+/// Whether libraries make a line of this length of longer ones: it has a prime factor above 127.
+bool has_large_factor(int64_t length);
+
 /// Of transforms of this length that take so many elements together.
 double transform_flops(double elements, int64_t length);
 

@@ -176,9 +176,13 @@ int64_t largest_block(const Shape& shape, DType dtype, const Sharding& sharding)
 }
 
 Plan choose(std::vector<Plan> plans, const Machine& machine, std::string_view strategy,
-            const Floor& floor) {
+            const Floor& floor, const std::vector<size_t>& plain) {
   std::vector<Candidate> candidates;
   std::set<std::string> known;
+  const auto may_be_taken = [&](const Plan& plan) {
+    return (strategy.empty() || plan.strategy == strategy) &&
+           plan.memory_per_rank <= machine.memory;
+  };
   const Plan* best = nullptr;
   const Plan* smallest = nullptr;
   for (const Plan& plan : plans) {
@@ -189,6 +193,15 @@ Plan choose(std::vector<Plan> plans, const Machine& machine, std::string_view st
     if (!strategy.empty() && plan.strategy != strategy) continue;
     if (smallest == nullptr || plan.memory_per_rank < smallest->memory_per_rank) smallest = &plan;
     if (is_feasible && (best == nullptr || plan.seconds() < best->seconds())) best = &plan;
+  }
+  if (best != nullptr) {
+    double least = (1 + kPredictionNoise) * best->seconds();
+    for (const size_t number : plain) {
+      const Plan& plan = plans.at(number);
+      if (!may_be_taken(plan) || plan.seconds() >= least) continue;
+      best = &plan;
+      least = plan.seconds();
+    }
   }
   const std::string& op = plans.at(0).op;
   if (smallest == nullptr) {

@@ -126,9 +126,12 @@ int64_t largest_block(const Shape& shape, DType dtype, const Sharding& sharding)
 
 /// The feasible plan of least predicted time (the first of equals), listing all as candidates.
 /// `strategy`, when not empty, restricts the choice. ExecutionError when there is no such strategy,
-/// MemoryError when none fits `machine.memory`. `floor`: of all of them.
+/// MemoryError when none fits `machine.memory`. `floor`: of all of them. `plain`: numbers of plans
+/// that others have to beat by more than kPredictionNoise; else the fastest of these is taken.
 Plan choose(std::vector<Plan> plans, const Machine& machine, std::string_view strategy = {},
-            const Floor& floor = {});
+            const Floor& floor = {}, const std::vector<size_t>& plain = {});
+/// Parts of a predicted time that say nothing about which of two plans is faster.
+inline constexpr double kPredictionNoise = 0.03;
 
 /// 0.0015 -> "1.5 ms".
 std::string format_seconds(double seconds);
