@@ -67,6 +67,7 @@ test-simulated: build  ## runs what needs a GPU on one that is simulated
 	  env CUOP_DEVICE=cuda SIM_DELAY_US=100 SIM_RACES=1 tools/simulated_gpu.sh $(BUILD) \
 	  $(VENV)/bin/python -m pytest -n 2 -rs -k "not ($(NOT_SIMULATED))" python/tests/gpu \
 	  $(ON_SIMULATED_DEFAULT:%=python/tests/test_%.py) \
+	  python/tests/test_auto_peaks.py \
 	  python/tests/test_auto_limits.py::test_the_smallest_limit_works_and_no_smaller_one
 	@tail -n 1 $(LOG)/pytest-sim.log
 

@@ -160,7 +160,8 @@ def test_every_method_is_looked_at():
         "pipelined_allreduce",
     }
     public = {name for name in dir(AutoExecutor) if not name.startswith("_")}
-    assert public == methods | (others - {"auto_compute"})
+    settings = {"verbose"}
+    assert public - settings == methods | (others - {"auto_compute"})
 
 
 @on_the_host_or_simulated

@@ -49,7 +49,8 @@ TEST(GemmProblem, EveryFieldIsInItsText) {
   add([](GemmProblem& p) { p.align_c = 16; });
   add([](GemmProblem& p) { p.units = MatrixUnits::kForbidden; });
   add([](GemmProblem& p) { p.units = MatrixUnits::kRequired; });
-  EXPECT_EQ(texts.size(), 19U);
+  add([](GemmProblem& p) { p.most_workspace = 0; });
+  EXPECT_EQ(texts.size(), 20U);
 }
 
 TEST(ConvProblem, EveryFieldIsInItsText) {

@@ -207,7 +207,9 @@ TEST(KnownPlans, ArePlansOfTheSameCall) {
   narrow.wire = {.form = dist::Wire::Form::kNarrow, .dtype = DType::kFloat16};
   expect_right(narrow, usual, 1);
   Tiling greedy = matmul(1024, 1024, 1024);
-  greedy.scratch = [](const Box& output, Interval) { return 8 * output.size(); };
+  greedy.scratch = [](const Box& output, Interval, const WorkFigures&) {
+    return 8 * output.size();
+  };
   expect_right(greedy, usual, 1);
   Tiling all = matmul(1024, 1024, 1024);
   all.needed = [&all](size_t i, const Box&, Interval) { return whole_box(all.inputs[i].shape); };

@@ -9,6 +9,7 @@ from processes import IS_SIMULATED
 
 import cuop
 from cuop import dist, executor
+from distributed_gpu._arrays import narrow_wire
 
 # Takes up to all of the memory that is free, gives it back, and again, at random.
 NEIGHBOUR = """
@@ -66,6 +67,29 @@ def test_tiles_of_the_gpu_are_those_of_numpy(limit_mib):
     )
     assert report.plan.tiles > 1 or limit_mib == 8
     np.testing.assert_allclose(np.asarray(made), np.fft.fft(lines), rtol=0, atol=1e-3)
+
+
+@pytest.mark.skipif(IS_SIMULATED, reason="products of this size take minutes there")
+@pytest.mark.parametrize("kind", ["float32", "float64", "bfloat16", "wire", "rows of odd lengths"])
+def test_large_products_hold_what_they_promise(kind):
+    """With parts of float32 operands, workspaces and rows that are filled up, of every size of memory."""
+    m, k, n = (3001, 2003, 3005) if kind == "rows of odd lengths" else (4096, 2048, 3072)
+    x, y = noise(1, m, k), noise(2, k, n)
+    dtype = {"float64": "float64", "bfloat16": "bfloat16", "rows of odd lengths": "bfloat16"}.get(
+        kind
+    )
+    a, b = (cuop.asarray(each, dtype=dtype or "float32", device="cpu") for each in (x, y))
+    operation = (
+        executor.matmul(narrow_wire("float16", "matmul")) if kind == "wire" else executor.matmul()
+    )
+    for limit_mib in (16, 48, 200, 2000, None):
+        limit = None if limit_mib is None else limit_mib * 2**20
+        made, report = executor.run(dist.world(), operation, [a, b], memory_limit=limit)
+        assert report.halvings == 0, report.plan
+        assert report.peak <= report.plan.memory, report.plan
+        tolerance = 1 if kind not in ("float32", "float64") else 1e-3
+        error = np.abs(cuop.asarray(made, dtype="float64").numpy() - x.astype("f8") @ y).max()
+        assert error < tolerance, (limit_mib, error)
 
 
 @pytest.mark.skipif(IS_SIMULATED, reason="simulated GPUs are each process's own")

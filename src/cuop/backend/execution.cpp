@@ -40,6 +40,12 @@ ExecutionOptions beside_work() {
   return options;
 }
 
+ExecutionOptions with_spare(const SpareMemory& spare) {
+  ExecutionOptions options = execution_options();
+  options.spare = spare;
+  return options;
+}
+
 ExecutionScope::ExecutionScope(ExecutionOptions options)
     : options_(std::move(options)), before_(asked) {
   asked = &options_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "cuop/backend/kernel.h"
 #include "cuop/core/cache_directory.h"
@@ -22,6 +23,15 @@ struct BuildOptions {
   bool operator==(const BuildOptions&) const = default;
 };
 
+/// Memory of a GPU that saves time alone: what work may take of it.
+struct SpareMemory {
+  bool has_copies = true;  ///< parts of operands, and copies of them with longer rows
+  bool has_steps = true;   ///< values between the steps of a kernel that is still being compiled
+  /// Bytes of a library's workspace, at most, where it can do with less; none: as many as suit it.
+  std::optional<int64_t> workspace = {};
+  bool operator==(const SpareMemory&) const = default;
+};
+
 struct ExecutionOptions {
   Kernel kernel{};           ///< of operators that have several
   int most_threads = 0;      ///< of the CPU; 0: as many as the process may have
@@ -30,6 +40,7 @@ struct ExecutionOptions {
   BuildOptions build{};
   CachePlace cache_place{};     ///< of what is compiled and chosen
   bool is_beside_work = false;  ///< copies of rows leave a GPU's multiprocessors to other streams
+  SpareMemory spare{};
 };
 
 /// What this thread asks for.
@@ -40,6 +51,7 @@ ExecutionOptions with_kernel(const Kernel& kernel);
 ExecutionOptions with_build(const BuildOptions& build);
 ExecutionOptions with_cache_place(CachePlace place);
 ExecutionOptions beside_work();
+ExecutionOptions with_spare(const SpareMemory& spare);
 
 /// Asks for the options for the time of its life.
 class ExecutionScope : NonCopyable {

@@ -62,8 +62,8 @@ LineStep ChirpLine::filter() const {
     tiling.inputs = inputs;
     tiling.needed = [](size_t, const Box&, Interval) { return whole_box({1, 1}); };
     tiling.scratch = [lines = tiling.scratch, n = sizes_.n, item = itemsize(whole.dtype)](
-                         const Box& output, Interval step) {
-      return lines(output, step) + output.size() * item + spectral::chirp_bytes(n);
+                         const Box& output, Interval step, const WorkFigures& on) {
+      return lines(output, step, on) + output.size() * item + spectral::chirp_bytes(n);
     };
     tiling.make = [*this, make = tiling.make, dtype = whole.dtype](
                       const std::vector<Part>& parts, const Box& output, Interval step) {
@@ -94,8 +94,8 @@ LineStep ChirpLine::columns() const {
       return box;
     };
     tiling.scratch = [lines = tiling.scratch, n = sizes_.n, item = itemsize(whole.dtype)](
-                         const Box& output, Interval step) {
-      return lines(output, step) + output.size() * item + spectral::chirp_bytes(n);
+                         const Box& output, Interval step, const WorkFigures& on) {
+      return lines(output, step, on) + output.size() * item + spectral::chirp_bytes(n);
     };
     tiling.make = [*this, make = tiling.make, dtype = whole.dtype](
                       const std::vector<Part>& parts, const Box& output, Interval step) {
@@ -124,9 +124,9 @@ LineStep ChirpLine::products() const {
     tiling.names = {"columns", "filter"};
     tiling.inputs = inputs;
     tiling.flops *= 3;
-    tiling.scratch = [lines = tiling.scratch, item = itemsize(inputs[0].dtype)](const Box& output,
-                                                                                Interval step) {
-      return lines(output, step) + output.size() * item;
+    tiling.scratch = [lines = tiling.scratch, item = itemsize(inputs[0].dtype)](
+                         const Box& output, Interval step, const WorkFigures& on) {
+      return lines(output, step, on) + output.size() * item;
     };
     tiling.make = [dtype = inputs[0].dtype](const std::vector<Part>& parts, const Box& output,
                                             Interval) {
@@ -154,9 +154,10 @@ LineStep ChirpLine::result() const {
       return box;
     };
     tiling.scratch = [whole, lines = tiling.scratch, n = sizes_.n,
-                      item = itemsize(inputs[0].dtype)](const Box& output, Interval step) {
+                      item = itemsize(inputs[0].dtype)](const Box& output, Interval step,
+                                                        const WorkFigures& on) {
       const Box all = whole(output);
-      return lines(all, step) + all.size() * item + spectral::chirp_bytes(n);
+      return lines(all, step, on) + all.size() * item + spectral::chirp_bytes(n);
     };
     tiling.make = [*this, whole, make = tiling.make](const std::vector<Part>& parts,
                                                      const Box& output, Interval step) {

@@ -1,8 +1,12 @@
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <utility>
 
+#include "cuop/backend/cuda/cublaslt.h"
 #include "cuop/core/error.h"
+#include "cuop/core/fork_mutex.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/algo/matmul.h"
 #include "cuop/dist/algo/operations.h"
@@ -10,11 +14,15 @@
 #include "cuop/executor/operations.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/einsum/einsum.h"
+#include "cuop/ops/einsum/einsum_bytes.h"
 #include "cuop/ops/einsum/equation.h"
 #include "cuop/ops/elementwise/elementwise.h"
+#include "cuop/ops/matmul/product_bytes.h"
 
 namespace cuop::executor {
 namespace {
+
+constexpr const char* kMatrices = "ij,jk->ik";
 
 /// An equation beside its operands, with the index that is cut into steps.
 struct Sum {
@@ -24,6 +32,7 @@ struct Sum {
   std::vector<Header> inputs;
   int step_index = -1;  ///< none: nothing is summed
   DType dtype = DType::kFloat32;
+  bool is_of_matrices = false;
   bool is_widened = false;  ///< 16-bit floats are computed in float32, so that steps round once
 
   Sum(const std::string& text, const PathOptions& order, const std::vector<Header>& given)
@@ -35,6 +44,9 @@ struct Sum {
       dtype = promote(dtype, input.dtype);
     }
     problem = einsum_problem(text, shapes);
+    // Of tiles too, which would have others by their own sizes: what each takes is known before.
+    if (!path.memory_limit) path.order = einsum_path(text, shapes, path).path;
+    is_of_matrices = text == kMatrices && inputs[0].dtype == inputs[1].dtype && !path.memory_limit;
     is_widened = dtype == DType::kFloat16 || dtype == DType::kBFloat16;
     for (const Indices& operand : problem.equation.operands) {
       for (const int index : operand) {
@@ -66,18 +78,64 @@ struct Sum {
 
   Tensor product(const std::vector<Part>& parts) const {
     std::vector<Tensor> operands;
+    const bool is_cast = is_widened && path.memory_limit;
     for (const Part& part : parts) {
-      operands.push_back(is_widened ? cast(part.local, DType::kFloat32) : part.local);
+      operands.push_back(is_cast ? cast(part.local, DType::kFloat32) : part.local);
     }
-    return cuop::einsum(equation, operands, path);
+    return is_widened && !is_cast ? einsum_widened(equation, operands, path)
+                                  : cuop::einsum(equation, operands, path);
+  }
+
+  /// Bytes that it takes beside the parts and what it makes.
+  int64_t product_bytes(const Box& output, Interval step, const WorkFigures& figures) const {
+    if (is_of_matrices && output.size() > 1) {  // which is multiplied where it lies
+      const Shape a = needed(0, output, step).shape(), b = needed(1, output, step).shape();
+      return cuop::product_bytes({a[0], b[1], a[1]}, dtype, is_widened ? DType::kFloat32 : dtype,
+                                 figures);
+    }
+    EinsumOperands operands{{}, {}, figures.is_gpu() ? Device{DeviceType::kCuda, 0} : kCpu};
+    std::vector<int64_t> key{figures.multiprocessors, figures.splits_products,
+                             figures.spare.has_copies, figures.spare.workspace.value_or(-1)};
+    int64_t casts = 0;
+    const bool is_cast = is_widened && path.memory_limit;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const Shape shape = needed(i, output, step).shape();
+      operands.shapes.push_back(shape);
+      operands.dtypes.push_back(is_cast ? DType::kFloat32 : inputs[i].dtype);
+      if (is_cast) casts += element_count(shape) * itemsize(DType::kFloat32);
+      key.insert(key.end(), shape.begin(), shape.end());
+    }
+    const int64_t bytes = known_.get(key, [&] {
+      return einsum_bytes(equation, operands, path, is_widened && !is_cast, figures);
+    });
+    return casts + std::min(bytes, path.memory_limit.value_or(bytes));
   }
 
   /// Multiplications and additions of the best order of pairs.
   double flops() const { return einsum_path(equation, problem.shapes, path).costs.flops; }
+
+ private:
+  /// What was found of tiles: a search for cuts asks for the same ones often.
+  class Known {
+   public:
+    template <class Find>
+    int64_t get(const std::vector<int64_t>& key, const Find& find) {
+      const std::lock_guard lock(mutex_);
+      if (const auto found = bytes_.find(key); found != bytes_.end()) return found->second;
+      if (bytes_.size() == kMost) bytes_.clear();
+      return bytes_[key] = find();
+    }
+
+   private:
+    static constexpr size_t kMost = 4096;
+    ForkMutex mutex_;
+    std::map<std::vector<int64_t>, int64_t> bytes_;
+  };
+  mutable Known known_;
 };
 
-Tiling describe(const std::string& name, Sum&& described, const std::vector<std::string>& names) {
-  const auto sum = std::make_shared<const Sum>(std::move(described));
+Tiling describe(const std::string& name, const std::shared_ptr<const Sum>& sum,
+                const std::vector<std::string>& names) {
   const std::vector<Header>& inputs = sum->inputs;
   Tiling tiling;
   tiling.op = name;
@@ -92,16 +150,12 @@ Tiling describe(const std::string& name, Sum&& described, const std::vector<std:
     return sum->needed(i, output, step);
   };
   if (sum->is_widened) tiling.state_bytes = itemsize(DType::kFloat32);
-  const bool is_pair = inputs.size() == 2 && !sum->is_widened;
-  tiling.scratch = [sum, is_pair](const Box& output, Interval step) {
-    // A pair of matrices is multiplied where it lies; else operands may be copied on the way.
-    int64_t bytes = is_pair ? 0 : output.size() * int64_t{4};
-    for (size_t i = 0; i < sum->inputs.size() && !is_pair; ++i) {
-      const int64_t item =
-          std::max<int64_t>(itemsize(sum->inputs[i].dtype), sum->is_widened ? 4 : 1);
-      bytes += sum->needed(i, output, step).size() * item;
-    }
-    return bytes;
+  tiling.most_workspace = backend::cuda::kGemmWorkspace;
+  tiling.is_one_product = inputs.size() == 2;
+  tiling.scratch = [sum](const Box& output, Interval step, const WorkFigures& figures) {
+    // Where nothing is multiplied any more the sum of all steps is rounded.
+    const int64_t rounded = sum->is_widened ? output.size() * itemsize(sum->dtype) : 0;
+    return std::max(sum->product_bytes(output, step, figures), rounded);
   };
   tiling.make = [sum](const std::vector<Part>& parts, const Box&, Interval) {
     // A view of an operand would be added to.
@@ -138,7 +192,8 @@ TileOperation operation(const std::string& name, const std::string& text,
               throw ExecutionError(
                   cat(name, ": ", names.size(), " arrays are needed, given ", inputs.size()));
             }
-            return describe(name, {equation(inputs), path, inputs}, names);
+            return describe(name, std::make_shared<const Sum>(equation(inputs), path, inputs),
+                            names);
           },
           over_ranks};
 }
@@ -159,7 +214,7 @@ TileOperation matmul_tiles(const dist::Wire& wire) {
       "matmul", cat("matmul", wire.text()), {"a", "b"},
       [](const auto& inputs) {
         dist::check_matrices("matmul", placements_of({"a", "b"}, inputs));
-        return "ij,jk->ik";
+        return kMatrices;
       },
       [wire] { return dist::matmul_operation(wire); });
   made.describe = [wire, plain = made.describe](const std::vector<Header>& inputs) {
@@ -168,16 +223,21 @@ TileOperation matmul_tiles(const dist::Wire& wire) {
     tiling.wire = wire;
     tiling.line_axes = {1, 0};
     if (wire.form == dist::Wire::Form::kPlain) return tiling;
-    // Both forms of an operand are there for a moment, one with an exponent for each line.
-    tiling.scratch = [plain = tiling.scratch, needed = tiling.needed, inputs = tiling.inputs](
-                         const Box& output, Interval step) {
+    // Of an operand what has come, with an exponent for each line, and what is made of it are there
+    // for a moment beside its place.
+    const bool is_narrow = wire.form == dist::Wire::Form::kNarrow;
+    const int64_t narrow = is_narrow ? itemsize(wire.dtype) : 0;
+    tiling.scratch = [narrow, plain = tiling.scratch, needed = tiling.needed,
+                      inputs = tiling.inputs](const Box& output, Interval step,
+                                              const WorkFigures& figures) {
       int64_t most = 0;
       for (size_t i = 0; i < inputs.size(); ++i) {
         const Box box = needed(i, output, step);
         const int64_t lines = box.shape()[0] + box.shape()[1];
-        most = std::max(most, box.size() * itemsize(inputs[i].dtype) + lines * int64_t{8});
+        most =
+            std::max(most, box.size() * (itemsize(inputs[i].dtype) + narrow) + lines * int64_t{8});
       }
-      return plain(output, step) + most;
+      return plain(output, step, figures) + most;
     };
     return tiling;
   };

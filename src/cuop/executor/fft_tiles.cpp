@@ -4,6 +4,7 @@
 
 #include "cuop/core/text.h"
 #include "cuop/dist/algo/operations.h"
+#include "cuop/dist/plan/pass_plan.h"
 #include "cuop/dist/plan/plan.h"
 #include "cuop/executor/operations.h"
 #include "cuop/ops/create/empty.h"
@@ -28,7 +29,15 @@ struct LineScratch {
     return axis + 1 < shape.ndim() && before > (has_real ? 1 : kMostCalls);
   }
 
-  int64_t bytes(int64_t given, int64_t n, bool is_unreached) const {
+  /// Of the library's work area: as large as the lines, but where it transforms longer ones instead
+  /// at most what its documentation allows for, in complex numbers.
+  int64_t work_area(int64_t n, int64_t input, const WorkFigures& figures) const {
+    constexpr int64_t kMost = 8;
+    const bool is_longer = figures.is_gpu() && dist::has_large_factor(n);
+    return is_longer ? kMost * n * 2 * real_bytes : input;
+  }
+
+  int64_t bytes(int64_t given, int64_t n, bool is_unreached, const WorkFigures& figures) const {
     const bool is_to_real = kind == dist::FftKind::kIrfft;
     const bool is_mirrored = is_real_input && kind != dist::FftKind::kRfft && !is_to_real;
     const int64_t half = (n / 2 + 1) * 2 * real_bytes;
@@ -37,12 +46,13 @@ struct LineScratch {
     // scratch; spectra are taken from there.
     const bool is_brought = is_to_real || is_mirrored || is_unreached || given < n;
     const int64_t made = is_to_real ? n * real_bytes : is_real_input ? half : n * 2 * real_bytes;
-    return input + (is_brought ? input : 0) + (is_mirrored || is_unreached ? made : 0);
+    return work_area(n, input, figures) + (is_brought ? input : 0) +
+           (is_mirrored || is_unreached ? made : 0);
   }
 };
 
 /// Bytes beside x and the result.
-std::function<int64_t(const Box&, Interval)> scratch_of(
+std::function<int64_t(const Box&, Interval, const WorkFigures&)> scratch_of(
     const std::shared_ptr<const dist::FftProblem>& problem, DType given, DType result) {
   const dist::FftKind kind = problem->kind;
   const bool is_real_input = !is_complex(given) && kind != dist::FftKind::kIrfft;
@@ -51,7 +61,7 @@ std::function<int64_t(const Box&, Interval)> scratch_of(
   const int64_t cast = given == computed ? 0 : itemsize(computed);
   // 16-bit floats and integers become complex by way of real numbers.
   const bool is_by_way = !is_complex(given) && is_complex(computed) && given != real_dtype(result);
-  return [=](const Box& output, Interval) {
+  return [=](const Box& output, Interval, const WorkFigures& figures) {
     const Shape made = output.shape();
     Shape shape = made;
     for (const int axis : problem->axes) shape[axis] = problem->x.shape[axis];
@@ -63,7 +73,8 @@ std::function<int64_t(const Box&, Interval)> scratch_of(
       const LineScratch line{kind, is_real, real};
       const int64_t lines = element_count(shape) / std::max<int64_t>(1, shape[axis]);
       const bool is_unreached = line.is_unreached(shape, axis);
-      const int64_t work = lines * line.bytes(shape[axis], problem->lengths[i], is_unreached);
+      const int64_t work =
+          lines * line.bytes(shape[axis], problem->lengths[i], is_unreached, figures);
       shape[axis] = made[axis];
       const int64_t next = i == 0 || shape == made ? 0 : element_count(shape) * 2 * real;
       most = std::max(most, held + next + work);

@@ -29,7 +29,10 @@ std::string key_of(const std::string& text, const TileProblem& problem, const Ti
     key += cat("; ", problem.inputs[i]);
     if (!whole.empty()) key += cat(", ", problem.needed(i, whole, range));
   }
-  if (problem.scratch && !whole.empty()) key += cat("; ", problem.scratch(whole, range));
+  const WorkFigures& on = machine.figures;
+  key += cat("; ", on.multiprocessors, on.splits_products ? " split" : "", on.spare.has_copies,
+             ", workspace ", on.spare.workspace.value_or(-1), " of ", problem.most_workspace);
+  if (problem.scratch && !whole.empty()) key += cat("; ", problem.scratch(whole, range, on));
   return key;
 }
 

@@ -11,8 +11,9 @@ TileOperation with_twiddles(TileOperation made, int64_t n, bool is_inverse) {
   made.text += ", twiddled";
   made.describe = [plain = made.describe, n, is_inverse](const std::vector<Header>& inputs) {
     Tiling tiling = plain(inputs);
-    tiling.scratch = [lines = tiling.scratch, n](const Box& output, Interval step) {
-      return lines(output, step) + spectral::twiddle_bytes(n);
+    tiling.scratch = [lines = tiling.scratch, n](const Box& output, Interval step,
+                                                 const WorkFigures& on) {
+      return lines(output, step, on) + spectral::twiddle_bytes(n);
     };
     tiling.make = [make = tiling.make, n, is_inverse](const std::vector<Part>& parts,
                                                       const Box& output, Interval step) {

@@ -82,8 +82,9 @@ TileOperation LineSteps::rows_from_half() const {
       return box;
     };
     const int64_t item = itemsize(rows.dtype);
-    tiling.scratch = [lines = tiling.scratch, item](const Box& output, Interval step) {
-      return lines(output, step) + output.size() * item;
+    tiling.scratch = [lines = tiling.scratch, item](const Box& output, Interval step,
+                                                    const WorkFigures& on) {
+      return lines(output, step, on) + output.size() * item;
     };
     tiling.make = [half = half(), make = tiling.make, dtype = rows.dtype](
                       const std::vector<Part>& parts, const Box& output, Interval step) {

@@ -1,11 +1,14 @@
 // Operations whose result falls into blocks, each made of blocks of the inputs in one step.
+#include <algorithm>
 #include <memory>
 
+#include "cuop/backend/cuda/cudnn.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/algo/operations.h"
 #include "cuop/dist/exec/planned.h"
 #include "cuop/executor/operations.h"
+#include "cuop/ops/conv/conv_bytes.h"
 
 namespace cuop::executor {
 namespace {
@@ -58,6 +61,32 @@ int64_t padded_elements(const ConvOptions& options, const Shape& weight, const B
   return elements;
 }
 
+/// What a GPU's library or the parts of elements take of a tile, each of whose spatial axes is
+/// whole or read without padding.
+int64_t conv_work_bytes(const ConvOptions& options, const std::vector<Header>& inputs,
+                        const Shape& whole, const Box& output, const WorkFigures& figures) {
+  if (output.empty()) return 0;
+  ConvOptions mine = options;
+  mine.padding = Dims::filled(output.ndim() - 2, 0);
+  mine.groups = 1;
+  const int64_t per_group = inputs[1].shape[0] / options.groups;
+  Shape x{output.interval(0).length(), inputs[1].shape[1]}, w = inputs[1].shape;
+  // Channels of one group at a time, or of all, where there is one.
+  w[0] = std::min(output.interval(1).length(), per_group);
+  for (int dim = 2; dim < output.ndim(); ++dim) {
+    const auto of = [&](const Dims& each, int64_t without) {
+      return each.ndim() == 0 ? without : each[each.ndim() == 1 ? 0 : dim - 2];
+    };
+    const Interval made = output.interval(dim);
+    const bool is_whole = made.length() == whole[dim];
+    if (is_whole) mine.padding[dim - 2] = of(options.padding, 0);
+    x.push_back(is_whole ? inputs[0].shape[dim]
+                         : (made.length() - 1) * of(options.stride, 1) +
+                               (w[dim] - 1) * of(options.dilation, 1) + 1);
+  }
+  return conv_bytes(x, w, inputs[0].dtype, mine, figures);
+}
+
 /// What a convolution takes: a copy of its input with a border of zeros where a tile is cut in
 /// space, one of its result where a tile is cut through a group, of 16-bit floats copies in
 /// float32, a library's own order of images in float32, and of what oneDNN has not the packed image
@@ -105,8 +134,13 @@ TileOperation conv_tiles(const ConvOptions& options) {
                 [options] { return dist::conv_operation(options); });
   made.describe = [options, plain = made.describe](const std::vector<Header>& inputs) {
     Tiling tiling = plain(inputs);
-    tiling.scratch = [options, inputs, needed = tiling.needed](const Box& output, Interval step) {
-      return conv_scratch(options, inputs, needed, output, step);
+    constexpr int64_t kFewest = 512;  // bytes that an engine may want for next to nothing
+    tiling.least_workspace = kFewest;
+    tiling.most_workspace = backend::cuda::kConvWorkspace;
+    tiling.scratch = [options, inputs, needed = tiling.needed, whole = tiling.output.shape](
+                         const Box& output, Interval step, const WorkFigures& figures) {
+      return conv_scratch(options, inputs, needed, output, step) +
+             conv_work_bytes(options, inputs, whole, output, figures);
     };
     return tiling;
   };

@@ -27,7 +27,6 @@ struct TiledReduction {
         partial(given.kind, given.mode, x.dtype),
         count(dist::elements_along(axes, shape)) {
     dist::check_has_elements(options, axes, shape);
-    if (options.is_over_none) dist::check_takes_axis(options, shape.ndim());
     for (const int axis : axes) {
       if (step_axis < 0 || shape[axis] > shape[step_axis]) step_axis = axis;
     }
@@ -63,14 +62,13 @@ struct TiledReduction {
 
   /// States [output..., bytes].
   Tensor fold(const Tensor& part, const Box& output) const {
-    // Over no axis is over one of one element behind the others: no axes at all stand for all.
-    const std::vector<int64_t> along(axes.begin(), axes.end());
-    const Tensor states = options.is_over_none
-                              ? partial.fold(unsqueeze(part, part.ndim()), std::vector<int64_t>{-1})
-                              : partial.fold(part, along);
+    const Tensor states = partial.fold(part, options.axes);
     Shape wanted = output.shape();
     wanted.push_back(partial.state_bytes());
     return reshape(states, wanted);
+  }
+  int64_t fold_bytes(const Box& output, Interval step, const WorkFigures& figures) const {
+    return partial.fold_bytes(needed(output, step).shape(), options.axes, figures);
   }
 };
 
@@ -92,9 +90,10 @@ Tiling describe(const dist::ReduceOptions& options, const std::vector<Header>& i
   tiling.needed = [work](size_t, const Box& output, Interval step) {
     return work->needed(output, step);
   };
-  // Folding orders states, and finishing makes values, which may be longer, of copies of them.
-  tiling.scratch = [work, item = itemsize(tiling.output.dtype)](const Box& output, Interval) {
-    return output.size() * (work->partial.state_bytes() + item + std::max<int64_t>(item, 8));
+  tiling.scratch = [work, item = itemsize(tiling.output.dtype)](const Box& output, Interval step,
+                                                                const WorkFigures& figures) {
+    const int64_t finished = work->partial.finish_bytes(output.size()) + output.size() * item;
+    return std::max(work->fold_bytes(output, step, figures), finished);
   };
   tiling.make = [work](const std::vector<Part>& parts, const Box& output, Interval) {
     return work->fold(parts[0].local, output);
@@ -109,9 +108,8 @@ Tiling describe(const dist::ReduceOptions& options, const std::vector<Header>& i
 }  // namespace
 
 TileOperation reduce_tiles(const dist::ReduceOptions& options) {
-  const std::string axes = options.is_over_none ? "none" : cat("(", join(options.axes), ")");
-  return {cat(name(options.kind), " axes ", axes, ", keepdims ", options.keepdims, ", mode ",
-              name(options.mode)),
+  return {cat(name(options.kind), " axes ", dist::axes_text(options), ", keepdims ",
+              options.keepdims, ", mode ", name(options.mode)),
           {"x"},
           [options](const std::vector<Header>& inputs) { return describe(options, inputs); },
           [options] { return dist::reduce_operation(options); }};

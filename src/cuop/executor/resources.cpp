@@ -63,6 +63,15 @@ dist::Machine device_figures(dist::Communicator& comm, Device device) {
   return *machine;
 }
 
+/// What work takes on any of the ranks' devices.
+WorkFigures agreed_figures(dist::Communicator& comm, Device device) {
+  WorkFigures figures = work_figures(device);
+  figures.multiprocessors =
+      static_cast<int>(dist::agree_max(comm, int64_t{figures.multiprocessors}));
+  figures.splits_products = dist::agree_max(comm, int64_t{figures.splits_products}) != 0;
+  return figures;
+}
+
 }  // namespace
 
 void check_limits(const MemoryLimits& limits, const char* who) {
@@ -136,6 +145,7 @@ TileMachine tile_machine(dist::Communicator& comm, Device device, const MemoryLi
   machine.download = dist::agree_min(comm, link.download / takers);
   machine.duplex = dist::agree_min(comm, link.duplex);
   machine.device = device_figures(comm, device);
+  machine.figures = agreed_figures(comm, device);
   return machine;
 }
 

@@ -305,7 +305,8 @@ TileOperation stencil_tiles(Boundary boundary, int64_t sweeps) {
       return i == 0 ? rows_box(grid, grown(output.interval(0), radius * sweeps))
                     : whole_box(kernel);
     };
-    tiling.scratch = [=, item = itemsize(inputs[0].dtype)](const Box& output, Interval) {
+    tiling.scratch = [=, item = itemsize(inputs[0].dtype)](const Box& output, Interval,
+                                                           const WorkFigures&) {
       const int64_t rows = rows_between(output.interval(0), radius, sweeps);
       const int64_t weights = element_count(kernel) * itemsize(DType::kComplex128) * 4;
       // 16-bit floats are computed in copies in float32.
@@ -347,7 +348,8 @@ TileOperation jacobi_tiles(const JacobiOptions& jacobi, int64_t sweeps,
       const auto halo = sweeps - static_cast<int64_t>(i);
       return rows_box(grid, grown(output.interval(0), halo));
     };
-    tiling.scratch = [=, item = itemsize(inputs[0].dtype)](const Box& output, Interval) {
+    tiling.scratch = [=, item = itemsize(inputs[0].dtype)](const Box& output, Interval,
+                                                           const WorkFigures&) {
       const Interval own = output.interval(0);
       return rows_between(own, 1, sweeps) * grid[1] * item +
              grown(own, sweeps).length() * int64_t{8} * sweeps;

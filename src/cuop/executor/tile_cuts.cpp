@@ -68,7 +68,7 @@ class CutShare {
     const int64_t made = first.size() * problem_.element_bytes();
     // One is taken away while the next is made; a step is added to the sum of those before.
     result.memory += made * ((tiles > steps ? 2 : 1) + (steps > 1 ? 1 : 0));
-    if (problem_.scratch) result.memory += problem_.scratch(first, step);
+    result.memory += problem_.scratch_bytes(first, step);
     result.downloaded = share_.box.size() * itemsize(problem_.output.dtype);
     const double last_download =
         static_cast<double>(first.size() * itemsize(problem_.output.dtype)) / machine_.download;

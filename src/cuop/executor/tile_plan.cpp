@@ -1,6 +1,7 @@
 #include "cuop/executor/tile_plan.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "cuop/core/text.h"
@@ -73,7 +74,11 @@ Interval TilePlan::range(const TileProblem& problem, int device) const {
 
 int64_t TilePlan::tiles() const { return product_of(cuts); }
 
-TilePlan plan_tiles(const TileProblem& problem, const TileMachine& machine, int64_t least_tiles) {
+namespace {
+
+/// The best plan for work that takes what the problem's figures say.
+TilePlan plan_with_figures(const TileProblem& problem, const TileMachine& machine,
+                           int64_t least_tiles) {
   TilePlan best;
   bool has_one = false;
   int64_t smallest = std::numeric_limits<int64_t>::max();
@@ -136,7 +141,36 @@ TilePlan plan_tiles(const TileProblem& problem, const TileMachine& machine, int6
       {static_cast<double>(problem.input_bytes()) / (machine.upload * devices),
        static_cast<double>(problem.output_bytes()) / (machine.download * devices),
        dist::compute_seconds(machine.device, problem.flops / devices, 0, problem.computed)});
+  best.figures = problem.figures;
   return best;
+}
+
+/// Of the memory a library may have a part for its workspace where that is worth its while.
+int64_t workspace_of(const TileProblem& problem, int64_t memory) {
+  constexpr int64_t kPart = 16, kLeast = 64 << 10;
+  const int64_t part = std::min(problem.most_workspace, memory / kPart);
+  return part < kLeast ? problem.least_workspace
+                       : static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(part)));
+}
+
+}  // namespace
+
+TilePlan plan_tiles(const TileProblem& given, const TileMachine& machine, int64_t least_tiles) {
+  TileProblem problem = given;
+  problem.figures = machine.figures;
+  if (!machine.figures.is_gpu() || problem.most_workspace == 0) {
+    return plan_with_figures(problem, machine, least_tiles);
+  }
+  // Without what only saves time tiles are the largest, and the least memory suffices.
+  problem.figures.spare = {.has_copies = false, .workspace = problem.least_workspace};
+  const TilePlan sparing = plan_with_figures(problem, machine, least_tiles);
+  problem.figures.spare = {.workspace = workspace_of(problem, machine.memory)};
+  TilePlan quick = plan_with_figures(problem, machine, least_tiles);
+  quick.smallest = sparing.smallest;
+  // Figures of a device are those of quick work; without copies it takes up to twice as long.
+  constexpr double kQuicker = 2;
+  const bool is_quick = quick.is_feasible && quick.seconds <= kQuicker * sparing.seconds;
+  return is_quick ? quick : sparing;
 }
 
 std::vector<Tile> tiles_of(const TileProblem& problem, const TilePlan& plan, int device) {
@@ -167,7 +201,7 @@ std::vector<Tile> tiles_of(const TileProblem& problem, const TilePlan& plan, int
 int64_t tile_bytes(const TileProblem& problem, const Tile& tile) {
   int64_t most = 0;
   for (const Interval& step : tile.steps) {
-    int64_t bytes = problem.scratch ? problem.scratch(tile.output, step) : 0;
+    int64_t bytes = problem.scratch_bytes(tile.output, step);
     for (size_t i = 0; i < problem.inputs.size(); ++i) {
       bytes += bytes_of(problem.inputs[i], problem.needed(i, tile.output, step));
     }

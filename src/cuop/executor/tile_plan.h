@@ -40,6 +40,8 @@ struct TilePlan {
   std::vector<int64_t> lengths;  ///< of a device's share: each dimension, then the summed range
   int busy = 1;                  ///< devices that have something to do
 
+  WorkFigures figures;  ///< of the devices: what the work on tiles may take of them
+
   Header result;         ///< all of it
   int64_t memory = 0;    ///< bytes on a device, at most
   int64_t limit = 0;     ///< that it may use

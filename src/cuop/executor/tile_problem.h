@@ -17,6 +17,7 @@
 #include "cuop/dist/header.h"
 #include "cuop/dist/plan/plan.h"
 #include "cuop/dist/plan/wire.h"
+#include "cuop/ops/work_figures.h"
 
 namespace cuop::executor {
 
@@ -52,8 +53,16 @@ struct TileProblem {
   /// The box of an input that a box of the output reads in a step; neither is empty.
   std::function<Box(size_t input, const Box& output, Interval step)> needed;
   /// Bytes that the work on a tile takes beside its inputs and its result; none without.
-  std::function<int64_t(const Box& output, Interval step)> scratch = {};
+  std::function<int64_t(const Box& output, Interval step, const WorkFigures& figures)> scratch = {};
+  /// Bytes of a library's workspace: without which there is no way, and that make the work quicker.
+  int64_t least_workspace = 0, most_workspace = 0;
+  WorkFigures figures = {};  ///< of the device that it is for
+  /// Whether the work on a tile is one product at most, of which parts of operands may be kept.
+  bool is_one_product = false;
 
+  int64_t scratch_bytes(const Box& made, Interval step) const {
+    return scratch ? scratch(made, step, figures) : 0;
+  }
   int64_t element_bytes() const { return state_bytes > 0 ? state_bytes : itemsize(output.dtype); }
   Outside outside_of(size_t input) const {
     return outside.empty() ? Outside::kNothing : outside[input];
@@ -71,6 +80,7 @@ struct TileMachine {
   double download = 1e10;  ///< and back
   double duplex = 0;       ///< part of the shorter way that the other hides; 0: one at a time
   dist::Machine device;    ///< flops and memory bandwidth of one
+  WorkFigures figures;     ///< of one: what its work takes beside arrays
 };
 
 /// The array that holds a result of which a tile is not just its box there.

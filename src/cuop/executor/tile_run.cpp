@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "cuop/backend/execution.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/byte_size.h"
 #include "cuop/core/error.h"
@@ -18,6 +19,7 @@
 #include "cuop/memory/limited.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/empty.h"
+#include "cuop/ops/matmul/kept_parts.h"
 
 namespace cuop::executor {
 namespace {
@@ -71,7 +73,10 @@ class Attempt {
         site_(site),
         memory_(memory),
         take_(take),
-        slots_(kSlots) {}
+        slots_(kSlots),
+        spare_(tiling.figures.spare) {
+    spare_.has_steps = false;  // which are in no plan
+  }
 
   void run(const std::function<void(int64_t)>& on_step) {
     const dist::Stages stages{[&](int64_t i) { bring(i); }, [&](int64_t i) { work(i); },
@@ -102,6 +107,7 @@ class Attempt {
     check_interrupt();
     const trace::Span span("tile inputs", "executor");
     const memory::ResourceScope scope(memory_);
+    const backend::ExecutionScope spare(backend::with_spare(spare_));
     check_available(i);
     std::vector<Part> parts;
     for (size_t k = 0; k < tiling_.inputs.size(); ++k) {
@@ -151,6 +157,9 @@ class Attempt {
         memory::record_stream(*part.local.storage(), stream);
       }
     }
+    const backend::ExecutionScope spare(backend::with_spare(spare_));
+    std::optional<KeptParts::Scope> kept;
+    if (tiling_.is_one_product) kept.emplace(parts_);
     const Tensor made = tiling_.make(mine.parts, box(i), step(i).range);
     mine.parts.clear();
     if (step(i).is_first) {
@@ -184,7 +193,9 @@ class Attempt {
   memory::LimitedResource& memory_;
   const TakeTile& take_;
   std::vector<Slot> slots_;
+  backend::SpareMemory spare_;
   std::vector<Part> last_brought_;
+  KeptParts parts_;
   Tensor sum_;
   size_t taken_ = 0;
   std::chrono::steady_clock::time_point next_look_ = {};  ///< for the memory that is left

@@ -307,6 +307,7 @@ Tensor run_tiled(const dist::CommunicatorPtr& comm, const TileOperation& operati
         tiling = operation.describe(headers.tensors);
         plan = agreed_plan(*comm, operation, tiling, device, options,
                            agreed_pages(*comm, arrays, into, tiling.stored(), device));
+        tiling.figures = plan.figures;
       });
   Tensor result;
   dist::run_together(

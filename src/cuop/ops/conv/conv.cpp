@@ -2,11 +2,14 @@
 
 #include <algorithm>
 
+#include "cuop/backend/cuda/cudnn.h"
 #include "cuop/backend/slot.h"
 #include "cuop/core/enum_names.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
+#include "cuop/ops/conv/conv_bytes.h"
 #include "cuop/ops/conv/conv_kernels.h"
+#include "cuop/ops/conv/split_conv_internal.h"
 #include "cuop/ops/dense_output.h"
 #include "cuop/ops/output.h"
 #include "cuop/ops/spatial.h"
@@ -200,6 +203,18 @@ ConvVariant conv_variant(const Tensor& x, const Tensor& w, const ConvOptions& op
   check_variant("conv", x.device(), sizes, x.dtype(), options.variant);
   const bool is_auto = options.variant == ConvVariant::kAuto;
   return is_auto ? kChoose(x.device(), sizes, x.dtype(), x.device()) : options.variant;
+}
+
+int64_t conv_bytes(const Shape& x, const Shape& w, DType dtype, const ConvOptions& options,
+                   const WorkFigures& figures) {
+  if (!figures.is_gpu() || !is_floating(dtype)) return 0;
+  const ConvSizes sizes = check_sizes("conv", x, w, options, x.ndim() - 2);
+  const int64_t most = backend::cuda::kConvWorkspace;
+  const int64_t workspace = std::min(most, figures.spare.workspace.value_or(most));
+  const bool may_split =
+      figures.splits_products && figures.spare.has_copies && kernels::is_split_conv(sizes, dtype);
+  return may_split ? std::max(workspace, kernels::split_conv_bytes(sizes, figures.multiprocessors))
+                   : workspace;
 }
 
 }  // namespace cuop

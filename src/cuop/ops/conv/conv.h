@@ -20,7 +20,7 @@ Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor* bias = nullptr,
 Tensor conv3d(const Tensor& x, const Tensor& w, const Tensor* bias = nullptr,
               const ConvOptions& options = {}, const Tensor* out = nullptr);
 
-/// The shape that the convolution above would answer with, after all its checks.
+/// The shape of the result of the convolution above, after all its checks.
 Shape conv_output_shape(const char* who, const Shape& x, const Shape& w,
                         const ConvOptions& options);
 /// The variant that kAuto stands for in this case (or the one asked for, when it can run).

@@ -26,9 +26,9 @@ void call_kernel(const DirectCall<T>& call) {
 }
 
 template <class T>
-class DirectConv {
+class DirectConvRun {
  public:
-  explicit DirectConv(const Conv& conv) : e_(conv) {
+  explicit DirectConvRun(const Conv& conv) : e_(conv) {
     for (size_t i = 0; i < 3; ++i) {
       padded_[i] = (e_.s.out[i] - 1) * e_.s.stride[i] + (e_.s.kernel[i] - 1) * e_.s.dilation[i] + 1;
     }
@@ -151,7 +151,7 @@ class DirectConv {
 
 void conv_direct_cpu(const Conv& conv) {
   visit_dtype(DirectTypes{}, conv.y.dtype(), kWho,
-              [&]<class T>(TypeTag<T>) { DirectConv<Wrapping<T>>(conv).run(); });
+              [&]<class T>(TypeTag<T>) { DirectConvRun<Wrapping<T>>(conv).run(); });
 }
 
 }  // namespace cuop::kernels

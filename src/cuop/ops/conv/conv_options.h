@@ -1,4 +1,4 @@
-// What a convolution is told beside its tensors.
+// The options of a convolution.
 #pragma once
 
 #include <cstdint>

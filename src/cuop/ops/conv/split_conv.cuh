@@ -6,6 +6,7 @@
 // computed again from the elements.
 #pragma once
 
+#include "cuop/core/divide_up.h"
 #include "cuop/jit/kernels/rectifier.h"
 #include "cuop/jit/kernels/stage_pipeline.cuh"
 #include "cuop/ops/conv/split_image.cuh"
@@ -200,7 +201,7 @@ CUOP_FN void convolve_split(const SplitConv& p) {
 #pragma unroll
     for (int n = 0; n < Sums::kCount; ++n) total.values[n] = 0.0f;  // of the next tile
   };
-  const auto steps = static_cast<unsigned>((p.channels + kSplitDepth - 1) / kSplitDepth * p.taps);
+  const auto steps = static_cast<unsigned>(divide_up(p.channels, kSplitDepth) * p.taps);
   run_stages<kStageBytes, kStages, kSpare>(p.tiles, steps, place_of, bring, work, finish);
 }
 

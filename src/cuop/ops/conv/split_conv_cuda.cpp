@@ -7,6 +7,7 @@
 #include "cuop/backend/library_use.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
+#include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/jit/kernels/stage_sizes.cuh"
 #include "cuop/ops/conv/split_conv_internal.h"
 #include "cuop/ops/copy/copy.h"
@@ -193,11 +194,24 @@ bool is_split_conv_faster(const ConvSizes& s, const SplitConvPlan& plan) {
   return plan.seconds < kSurely * library;
 }
 
-bool may_split_conv(const ConvSizes& sizes, DType dtype, Device device) {
+bool is_split_conv(const ConvSizes& sizes, DType dtype) {
   // Less than cuDNN computes while our kernels are begun.
   constexpr double kFewestProducts = 2.5e8;
   return dtype == DType::kFloat32 && products_of(sizes) > kFewestProducts &&
-         prefers_split_products(device) && split_conv_obstacle(sizes).empty();
+         split_conv_obstacle(sizes).empty();
+}
+
+bool may_split_conv(const ConvSizes& sizes, DType dtype, Device device) {
+  return prefers_split_products(device) && is_split_conv(sizes, dtype);
+}
+
+int64_t split_conv_bytes(const ConvSizes& s, int multiprocessors) {
+  const int64_t depth = round_up(s.in_channels, kDepth) * ConvSizes::volume(s.kernel);
+  const int64_t copies = s.in_channels % kDepth != 0 ? 2 : 1;  // with zeros, and in order
+  const int64_t weights = copies * s.out_channels * depth * itemsize(DType::kFloat32);
+  const int64_t ranges = (2 * s.batch + 1) * itemsize(DType::kUInt32);
+  return weights + parts_bytes(s.out_channels, depth, 1) + ranges +
+         plan_split_conv(s, multiprocessors).part_bytes;
 }
 
 jit::TextKernel split_image_kernel(bool is_again) {

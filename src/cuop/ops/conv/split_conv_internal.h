@@ -31,6 +31,10 @@ SplitConvPlan plan_split_conv(const ConvSizes& sizes, int multiprocessors);
 
 /// Whether a plan is expected to be faster than cuDNN in float32 by its own choice of engine.
 bool is_split_conv_faster(const ConvSizes& sizes, const SplitConvPlan& plan);
+/// Whether there is enough to convolve, of sizes without an obstacle.
+bool is_split_conv(const ConvSizes& sizes, DType dtype);
+/// Bytes that it takes beside its tensors.
+int64_t split_conv_bytes(const ConvSizes& sizes, int multiprocessors);
 /// Whether a device can convolve so, and this thread allows it.
 bool may_split_conv(const ConvSizes& sizes, DType dtype, Device device);
 

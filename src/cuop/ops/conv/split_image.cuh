@@ -3,6 +3,7 @@
 // split again, by a second launch, and multiplied by their powers of two.
 #pragma once
 
+#include "cuop/core/divide_up.h"
 #include "cuop/ops/conv/split_conv_arguments.cuh"
 #include "cuop/ops/matmul/split_operand.cuh"
 #include "cuop/ops/places.cuh"
@@ -64,7 +65,7 @@ CUOP_FN void split_image(const SplitConv& p) {
   const int line = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   const int64_t volume = int64_t{p.in[0]} * p.in[1] * p.in[2];
   const int64_t blocks = quotient(p.plane_groups, kImageGroups);
-  const int64_t units = (p.channels + kSplitDepth - 1) / kSplitDepth * p.planes * blocks;
+  const int64_t units = divide_up(p.channels, kSplitDepth) * p.planes * blocks;
 #pragma unroll 1
   for (int64_t unit = blockIdx.x; unit < units; unit += gridDim.x) {
     const int64_t plane_of_all = quotient(unit, blocks), step = quotient(plane_of_all, p.planes);

@@ -13,6 +13,7 @@
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/ops/copy/copy.h"
+#include "cuop/ops/einsum/einsum_bytes.h"
 #include "cuop/ops/einsum/equation.h"
 #include "cuop/ops/einsum/memory_plan_internal.h"
 #include "cuop/ops/einsum/pair_product_internal.h"
@@ -155,10 +156,21 @@ std::shared_ptr<const Planned> planned_within(std::string_view equation,
   });
 }
 
-}  // namespace
+/// What a call is computed in, and what its result is.
+struct CallDtypes {
+  DType computed, result;
+};
+CallDtypes call_dtypes(DType promoted, const std::vector<ContractionStep>& steps, bool is_widened) {
+  const DType wide = compute_dtype(promoted);
+  const bool is_narrow = is_widened && is_floating(promoted) && wide != promoted;
+  if (!is_narrow) return {promoted, promoted};
+  // One pair rounds nothing that it does not put into the result.
+  const bool is_pair = steps.size() == 1 && steps[0].is_pair();
+  return {is_pair ? promoted : wide, wide};
+}
 
-Tensor einsum(std::string_view equation, std::span<const Tensor> operands,
-              const PathOptions& options, const Tensor* out) {
+Tensor contracted(std::string_view equation, std::span<const Tensor> operands,
+                  const PathOptions& options, const Tensor* out, bool is_widened) {
   trace::Span span("einsum", "op");
   check_count(equation, operands.size());
   std::vector<Shape> shapes;
@@ -179,10 +191,11 @@ Tensor einsum(std::string_view equation, std::span<const Tensor> operands,
   if (span.is_open()) {
     span.add_flops(sliced_flops(problem.contraction, plan->steps, plan->slicing));
   }
+  const CallDtypes dtypes = call_dtypes(dtype, plan->steps, is_widened);
   std::optional<Tensor> target;
   Tensor result;
   if (out != nullptr || operands.size() > 1 || !plan->slicing.empty()) {
-    result = prepare_output("einsum", out, problem.shape, dtype, operands[0].device());
+    result = prepare_output("einsum", out, problem.shape, dtypes.result, operands[0].device());
     for (size_t i = 0; i < operands.size(); ++i) {
       check_no_overlap("einsum", result, operands[i], cat("operand ", i).c_str());
     }
@@ -197,10 +210,52 @@ Tensor einsum(std::string_view equation, std::span<const Tensor> operands,
     run_slices(*plan, views, dtype, *target);
     return result;
   }
-  for (Tensor& view : views) view = cast(view, dtype);
+  for (Tensor& view : views) view = cast(view, dtypes.computed);
   const Tensor made =
       pairwise::run_steps(problem.contraction, plan->steps, std::move(views), target);
   return target ? result : made.with_layout(restored(problem, made.layout()));
+}
+
+}  // namespace
+
+Tensor einsum(std::string_view equation, std::span<const Tensor> operands,
+              const PathOptions& options, const Tensor* out) {
+  return contracted(equation, operands, options, out, false);
+}
+
+Tensor einsum_widened(std::string_view equation, std::span<const Tensor> operands,
+                      const PathOptions& options) {
+  if (options.memory_limit) throw ExecutionError("einsum_widened: it keeps to no memory limit");
+  return contracted(equation, operands, options, nullptr, true);
+}
+
+int64_t einsum_bytes(std::string_view equation, const EinsumOperands& operands,
+                     const PathOptions& options, bool is_widened, const WorkFigures& figures) {
+  const EinsumProblem problem = einsum_problem(equation, operands.shapes);
+  const Contraction& contraction = problem.contraction;
+  const std::vector<ContractionStep> steps = find_steps(contraction, options);
+  DType promoted = operands.dtypes.at(0);
+  for (const DType each : operands.dtypes) promoted = promote(promoted, each);
+  const CallDtypes dtypes = call_dtypes(promoted, steps, is_widened);
+  pairwise::RunSizes sizes;
+  sizes.dtype = dtypes.computed;
+  sizes.widened = dtypes.result;
+  sizes.device = operands.device;
+  sizes.figures = figures;
+  for (size_t i = 0; i < operands.shapes.size(); ++i) {
+    const Tensor given(nullptr, contiguous_layout(operands.shapes[i]), operands.dtypes[i]);
+    Layout layout =
+        pairwise::diagonal_view(given, problem.equation.operands[i], contraction.inputs[i])
+            .layout();
+    const bool is_cast = operands.dtypes[i] != dtypes.computed;
+    if (is_cast) layout = contiguous_layout(layout.shape);
+    sizes.held.push_back(is_cast ? layout.size() * itemsize(dtypes.computed) : 0);
+    sizes.operands.push_back(std::move(layout));
+  }
+  if (operands.shapes.size() > 1) {
+    sizes.out = contiguous_layout(contraction.shape(contraction.output));
+  }
+  return pairwise::run_bytes(contraction, steps, sizes);
 }
 
 EinsumPath einsum_path(std::string_view equation, std::span<const Shape> shapes,

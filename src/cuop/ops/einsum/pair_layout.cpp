@@ -202,6 +202,30 @@ PairOrder order_of(const Named& left, const Named& right, const Indices& result,
   return OrderSearch(left, right, result, made, device).run();
 }
 
+std::vector<PairForm> row_major_forms(const Contraction& contraction,
+                                      const std::vector<ContractionStep>& steps) {
+  const std::vector<Indices> names = contraction.tensors(steps);
+  const auto row_major = [&](const Indices& indices) {
+    return Named{contiguous_layout(contraction.shape(indices)), indices};
+  };
+  std::vector<PairForm> forms;
+  for (const ContractionStep& step : steps) {
+    PairForm& form = forms.emplace_back();
+    if (!step.is_pair()) continue;
+    const Named left = row_major(names[static_cast<size_t>(step.left)]),
+                right = row_major(names[static_cast<size_t>(step.right)]),
+                made = row_major(step.result);
+    const auto& [batch, rows, summed, columns] =
+        order_of(left, right, step.result, made.layout).indices;
+    form.batch = batch;
+    if (summed.empty()) continue;
+    form.copies_left = copied(left, batch, rows, summed) > 0;
+    form.copies_right = copied(right, batch, summed, columns) > 0;
+    form.copies_result = copied(made, batch, rows, columns) > 0;
+  }
+  return forms;
+}
+
 Layout best_layout(const Named& left, const Named& right, const Indices& result,
                    const Consumer& consumer) {
   const PairIndices pair = pair_indices(left.indices, right.indices, result);

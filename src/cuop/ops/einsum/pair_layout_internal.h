@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "cuop/core/contraction.h"
 #include "cuop/core/device.h"
@@ -44,6 +45,10 @@ struct PairOrder {
 /// The best order on the device. `made` is where the result shall lie, if that is given.
 PairOrder order_of(const Named& left, const Named& right, const Indices& result,
                    const std::optional<Layout>& made, Device device = kCpu);
+
+/// Of each step that multiplies row-major tensors and makes one.
+std::vector<PairForm> row_major_forms(const Contraction& contraction,
+                                      const std::vector<ContractionStep>& steps);
 
 /// Who takes a result: its other operand, and what it makes, where that is known.
 struct Consumer {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <limits>
 #include <optional>
 
@@ -160,16 +161,25 @@ Tensor sum_to(const NamedTensor& x, const Indices& result) {
   return expanded({sums, kept}, result);
 }
 
-double pair_scratch(const Named& left, const Named& right, const Indices& result, const Layout& out,
-                    DType dtype, Device device) {
+PairWork pair_work(const Named& left, const Named& right, const Indices& result, const Layout& out,
+                   DType dtype, Device device) {
   const PairOrder order = order_of(left, right, result, out, device);
   const auto& [batch, rows, summed, columns] = order.indices;
-  if (summed.empty()) return 0;
+  if (summed.empty()) return {};
   if (are_short_dots(left, order.indices, dtype, device)) {
-    return extent(left.layout, left.indices, joined(batch, summed, {}));
+    return {extent(left.layout, left.indices, joined(batch, summed, {})), {}};
   }
-  return most_copied(left, batch, rows, summed) + most_copied(right, batch, summed, columns) +
-         most_copied({out, result}, batch, rows, columns);
+  PairWork work{most_copied(left, batch, rows, summed) +
+                most_copied(right, batch, summed, columns) +
+                most_copied({out, result}, batch, rows, columns)};
+  const auto count = [](const Named& x, const Indices& wanted) {
+    return static_cast<int64_t>(std::min(extent(x.layout, x.indices, wanted), 0x1p62));
+  };
+  const Named made{out, result};
+  work.product =
+      ProductExtents{count(made, rows),  count(made, columns),    count(left, summed),
+                     count(made, batch), count(left, batch) == 1, count(right, batch) == 1};
+  return work;
 }
 
 namespace {

@@ -1,8 +1,11 @@
 // Internal: steps of a contraction, computed.
 #pragma once
 
+#include <optional>
+
 #include "cuop/core/tensor.h"
 #include "cuop/ops/einsum/pair_layout_internal.h"
+#include "cuop/ops/matmul/product_bytes.h"
 
 namespace cuop::pairwise {
 
@@ -24,10 +27,15 @@ void multiply_pair(const NamedTensor& left, const NamedTensor& right, const Indi
 /// that order; a view where nothing is summed.
 Tensor sum_to(const NamedTensor& x, const Indices& result);
 
-/// What these have for themselves at most, beside what they are given: elements of the product's
-/// dtype, and bytes.
-double pair_scratch(const Named& left, const Named& right, const Indices& result, const Layout& out,
-                    DType dtype, Device device);
+/// What a pair has for itself at most, beside what it is given: elements of the product's dtype,
+/// and the product that is made of matrices; none where nothing is summed.
+struct PairWork {
+  double elements = 0;
+  std::optional<ProductExtents> product = {};
+};
+PairWork pair_work(const Named& left, const Named& right, const Indices& result, const Layout& out,
+                   DType dtype, Device device);
+/// Bytes that a sum has for itself at most.
 double sum_scratch(const Named& x, const Indices& result, DType dtype);
 
 /// How `sum_to` makes its result.

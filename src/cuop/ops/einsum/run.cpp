@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cuop/jit/cuda/row_plan.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/empty.h"
 #include "cuop/ops/einsum/pair_product_internal.h"
@@ -131,6 +132,35 @@ void SliceSums::add(const Tensor& made, const Tensor& block, int64_t place, int6
   total_ = Tensor();
 }
 
+namespace {
+
+/// Bytes of what blocks of a GPU add up of sums that they share.
+double partial_sums(const Named& x, const Layout& out, const RunSizes& sizes) {
+  if (!sizes.figures.is_gpu() || out.size() == 0) return 0;
+  const int64_t state = itemsize(is_complex(sizes.dtype) ? DType::kComplex128 : DType::kFloat64);
+  return static_cast<double>(jit::most_partial_bytes(out.size(), x.layout.size() / out.size(),
+                                                     state, sizes.figures.multiprocessors));
+}
+
+/// Bytes that a pair takes beside its operands and its result.
+double pair_bytes(const Named& left, const Named& right, const Indices& result, const Layout& out,
+                  const RunSizes& sizes) {
+  const DType made = sizes.widened.value_or(sizes.dtype);
+  const PairWork work = pair_work(left, right, result, out, sizes.dtype, sizes.device);
+  const bool is_cast =
+      made != sizes.dtype && !pair_indices(left.indices, right.indices, result).is_matrix_product();
+  double elements = work.elements;
+  if (is_cast) elements += size_of(left.layout) + size_of(right.layout);
+  double bytes = elements * static_cast<double>(itemsize(made));
+  if (work.product) {
+    const DType taken = is_cast ? made : sizes.dtype;
+    bytes += static_cast<double>(product_bytes(*work.product, taken, made, sizes.figures));
+  }
+  return bytes;
+}
+
+}  // namespace
+
 int64_t run_bytes(const Contraction& contraction, const std::vector<ContractionStep>& steps,
                   const RunSizes& sizes) {
   const std::vector<Indices> names = contraction.tensors(steps);
@@ -154,13 +184,13 @@ int64_t run_bytes(const Contraction& contraction, const std::vector<ContractionS
       const bool is_view = names[static_cast<size_t>(step.left)].size() == step.result.size();
       if (is_view) made = 0;
       if (is_placed && !is_view) scratch += item * size_of(out);
+      if (!is_view) scratch += partial_sums(named(step.left), out, sizes);
     } else if (sizes.is_any_smaller) {
       const double copied = size_of(named(step.left).layout) + size_of(named(step.right).layout);
       // Short dot products keep what they add up, which is no larger than either.
       scratch = item * (copied + size_of(out));
     } else {
-      scratch = item * pair_scratch(named(step.left), named(step.right), step.result, out,
-                                    sizes.dtype, sizes.device);
+      scratch = pair_bytes(named(step.left), named(step.right), step.result, out, sizes);
     }
     peak = std::max(peak, live + made + scratch);
     held.push_back(made);

@@ -7,6 +7,7 @@
 
 #include "cuop/core/contraction.h"
 #include "cuop/core/tensor.h"
+#include "cuop/ops/work_figures.h"
 
 namespace cuop::pairwise {
 
@@ -38,7 +39,9 @@ struct RunSizes {
   std::vector<int64_t> held = {};  ///< bytes that each operand takes until it was used
   std::optional<Layout> out = {};  ///< of the output if it is given
   DType dtype = DType::kFloat32;
+  std::optional<DType> widened = {};  ///< of the output, where it is not that
   Device device = kCpu;
+  WorkFigures figures = {};
   /// Every operand and result of a pair is taken to be copied: then no smaller run takes more.
   bool is_any_smaller = false;
 };

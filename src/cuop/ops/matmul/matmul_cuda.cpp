@@ -2,10 +2,11 @@
 // vector meets short rows; those of integers and bool by kernels of our own alone.
 #include "cuop/backend/cuda/cublaslt.h"
 #include "cuop/backend/execution.h"
+#include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/matmul/arranged_product_internal.h"
-#include "cuop/ops/matmul/gemm_choice_internal.h"
+#include "cuop/ops/matmul/gemm_choice_cuda.h"
 #include "cuop/ops/matmul/matmul_internal.h"
 #include "cuop/ops/matmul/matmul_kernels.h"
 #include "cuop/ops/matmul/padded_product_internal.h"

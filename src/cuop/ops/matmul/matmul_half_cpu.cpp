@@ -12,8 +12,8 @@ namespace {
 
 namespace blas = backend::blas;
 
-/// Rows of a matrix as float32. When the columns lie closer together than the rows they are
-/// gathered as rows of the transpose, and the answer is kTrans.
+/// Copies a matrix to float32 and returns how it lies there: kTrans where its columns were
+/// contiguous and became the rows of the copy.
 template <class T>
 Trans gather(const MatrixView<const T>& m, float* to, int64_t* ld) {
   if (m.column_step != 1 && m.row_step == 1) {

@@ -8,8 +8,11 @@
 #include "cuop/backend/kernel.h"
 #include "cuop/core/scalar.h"
 #include "cuop/core/tensor.h"
-#include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/ops/matmul/matmul_arguments.cuh"
+
+namespace cuop::jit {
+struct TextKernel;
+}
 
 namespace cuop::kernels {
 
@@ -72,6 +75,9 @@ struct IntegerKernels {
 };
 template <class Level>
 const IntegerKernels& integer_kernels();
+
+/// Bytes of one partial result of a matrix times a vector: VectorProduct's State.
+inline constexpr int64_t kVectorStateBytes = 16;
 
 /// What a kernel is compiled for.
 struct MatrixVectorForm {

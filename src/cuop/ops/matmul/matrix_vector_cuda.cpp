@@ -8,6 +8,7 @@
 #include "cuop/jit/build_options.h"
 #include "cuop/jit/cuda/arrivals.h"
 #include "cuop/jit/cuda/row_plan.h"
+#include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/memory/current.h"
 #include "cuop/ops/matmul/matmul_kernels.h"
 #include "cuop/ops/matmul/product_arguments_internal.h"
@@ -17,8 +18,6 @@ namespace cuop::kernels {
 namespace {
 
 constexpr int64_t kAccessBytes = 16;
-/// Of one partial result: VectorProduct's State.
-constexpr int64_t kStateBytes = 16;
 /// By columns, as many rows as make neighbouring threads worth their while.
 constexpr int64_t kMinColumnRows = 8;
 /// Short rows. Of float32, in whole accesses, cuBLAS takes twice as long up to kShortPacks of them.
@@ -102,7 +101,7 @@ bool matrix_vector_cuda(const Product& p, VectorRows rows) {
   std::shared_ptr<Storage> partials;
   std::optional<jit::Arrivals> arrivals;  // both until the launch
   if (sharing.pieces > 1) {
-    partials = memory::allocate_storage(v.rows * sharing.pieces * kStateBytes, device);
+    partials = memory::allocate_storage(v.rows * sharing.pieces * kVectorStateBytes, device);
     v.partials = partials->data();
     v.arrivals = arrivals.emplace(sharing.groups, stream).data();
   }

@@ -2,6 +2,7 @@
 #include <utility>
 #include <vector>
 
+#include "cuop/backend/execution.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/core/error.h"
 #include "cuop/core/log.h"
@@ -15,10 +16,7 @@ namespace cuop::kernels {
 
 namespace {
 
-/// Of a row, in 16-bit floats: 16 bytes.
-constexpr int64_t kStep = 8;
-
-bool is_whole(int64_t elements) { return elements % kStep == 0; }
+bool is_whole(int64_t elements) { return elements % kPaddedStep == 0; }
 
 /// Whether all matrices of the stack begin, and rows of them follow each other, in whole steps.
 bool lies_well(const Tensor& stack, int64_t ld) {
@@ -55,12 +53,13 @@ bool pays_padding(int64_t m, int64_t n, int64_t k, int64_t batch) {
 }
 
 void pad_rows(ArrangedProduct& arranged, Product& p) {
-  if (itemsize(p.a.dtype()) != 2) return;
+  if (itemsize(p.a.dtype()) != 2 || !backend::execution_options().spare.has_copies) return;
   const int r = p.c.ndim() - 2;
   const int64_t m = p.c.shape(r), n = p.c.shape(r + 1), k = p.a.shape(r + 1);
   const bool is_by_columns = arranged.a.trans != Trans::kNone && is_whole(m);  // of a
   const bool has_rows_of_k = !is_by_columns || arranged.b.trans != Trans::kNone;
-  const int64_t wide_n = round_up(n, kStep), wide_k = has_rows_of_k ? round_up(k, kStep) : k;
+  const int64_t wide_n = round_up(n, kPaddedStep),
+                wide_k = has_rows_of_k ? round_up(k, kPaddedStep) : k;
   const bool may_stay_a = wide_k == k && lies_well(p.a, arranged.a.ld) &&
                           (is_by_columns || arranged.a.trans == Trans::kNone);
   const bool may_stay_b = wide_k == k && wide_n == n && lies_well(p.b, arranged.b.ld);

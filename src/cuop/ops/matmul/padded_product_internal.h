@@ -5,6 +5,9 @@
 
 namespace cuop::kernels {
 
+/// Elements of 16 bits of which rows are to have whole multiples: 16 bytes.
+inline constexpr int64_t kPaddedStep = 8;
+
 /// Those kernels take matrices with rows of whole 16 bytes alone, by their sizes as well as by
 /// where they lie; the others take 2 to 6 times as long on an H100. Where copies cost less,
 /// replaces what does not fit by copies with zeros behind its rows, and the result, which `finish`

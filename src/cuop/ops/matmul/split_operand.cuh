@@ -8,6 +8,7 @@
 // with NaN, whose sums are NaN.
 #pragma once
 
+#include "cuop/core/divide_up.h"
 #include "cuop/jit/kernels/warpgroup_units.cuh"
 #include "cuop/ops/matmul/split_product_arguments.cuh"
 
@@ -149,7 +150,7 @@ CUOP_FN void write_parts(unsigned char* group, int line, int depth, const float 
 template <bool IsAlongDepth, int Groups>
 CUOP_FN void split_groups(const SplitOperand& p, int64_t block) {
   constexpr int kWarps = kSplitThreads / 32, kWarpsOfGroup = kWarps / Groups;
-  const int64_t blocks = (p.to.groups + Groups - 1) / Groups;
+  const int64_t blocks = divide_up(p.to.groups, Groups);
   const int64_t matrix = quotient(block, blocks);
   const int warp = static_cast<int>(threadIdx.x) / 32, share = warp / Groups;
   const int64_t group = (block - matrix * blocks) * Groups + warp % Groups;
@@ -160,7 +161,7 @@ CUOP_FN void split_groups(const SplitOperand& p, int64_t block) {
   unsigned char* const parts = p.to.parts + matrix * p.to.part_step + group * kSplitGroupBytes;
   const int64_t step_bytes = p.to.groups * kSplitGroupBytes;
   const bool has_group = group < p.to.groups;
-  const auto steps = static_cast<int>((p.depth + kSplitDepth - 1) / kSplitDepth);
+  const auto steps = static_cast<int>(divide_up(p.depth, kSplitDepth));
   LineRange range = LineRange::none();
   if (has_group) {
 #pragma unroll 2

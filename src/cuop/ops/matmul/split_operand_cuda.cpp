@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "cuop/core/divide_up.h"
+#include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/ops/create/empty.h"
 #include "cuop/ops/matmul/split_product_internal.h"
 
@@ -58,13 +59,29 @@ MatrixStack MatrixStack::turned() const {
   return other;
 }
 
+namespace {
+
+/// How one matrix is laid out in parts.
+struct PartsLayout {
+  int64_t groups, bytes, lines;
+  PartsLayout(int64_t given, int64_t depth)
+      // Tiles of either side find whole groups.
+      : groups(round_up(given, int64_t{jit::kSplitRows}) / jit::kSplitGroup),
+        bytes(divide_up(depth, int64_t{jit::kSplitDepth}) * groups * jit::kSplitGroupBytes),
+        lines(groups * jit::kSplitGroup) {}
+};
+
+}  // namespace
+
+int64_t parts_bytes(int64_t lines, int64_t depth, int64_t matrices) {
+  const PartsLayout one(lines, depth);
+  return matrices * (one.bytes + one.lines * itemsize(DType::kInt32));
+}
+
 SplitStack room_for_parts(const MatrixStack& stack) {
   SplitStack split;
   split.stack = stack;
-  // Tiles of either side find whole groups.
-  const int64_t groups = round_up(stack.lines, int64_t{jit::kSplitRows}) / jit::kSplitGroup;
-  const int64_t steps = divide_up(stack.depth, int64_t{jit::kSplitDepth});
-  const int64_t bytes = steps * groups * jit::kSplitGroupBytes, lines = groups * jit::kSplitGroup;
+  const auto [groups, bytes, lines] = PartsLayout(stack.lines, stack.depth);
   const int64_t matrices = stack.matrix_step == 0 ? 1 : stack.matrices;
   split.parts = empty({matrices, bytes}, DType::kUInt8, stack.device);
   split.exponents = empty({matrices, lines}, DType::kInt32, stack.device);

@@ -2,6 +2,7 @@
 // as sums in float32: of products of the elements' parts (split_sums.cuh).
 #pragma once
 
+#include "cuop/core/divide_up.h"
 #include "cuop/jit/kernels/stage_pipeline.cuh"
 #include "cuop/ops/matmul/split_sums.cuh"
 #include "cuop/ops/matmul/tile_product.cuh"
@@ -109,7 +110,7 @@ CUOP_FN void multiply_split(const SplitProduct& p) {
       store_scaled<float>(c + row * p.c_row + column * p.c_column, alpha, sum, beta);
     }
   };
-  const auto steps = static_cast<unsigned>((p.depth + kSplitDepth - 1) / kSplitDepth);
+  const auto steps = static_cast<unsigned>(divide_up(p.depth, kSplitDepth));
   run_stages<kBytesOfA + kBytesOfB, split_stages(Columns)>(p.tiles, steps, place_of, bring, work,
                                                            finish);
 }

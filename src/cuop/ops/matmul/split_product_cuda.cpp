@@ -9,7 +9,9 @@
 #include "cuop/core/error.h"
 #include "cuop/core/log.h"
 #include "cuop/core/text.h"
+#include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/jit/kernels/stage_sizes.cuh"
+#include "cuop/ops/matmul/kept_parts.h"
 #include "cuop/ops/matmul/matmul_internal.h"
 #include "cuop/ops/matmul/product_arguments_internal.h"
 #include "cuop/ops/matmul/split_product_arguments.cuh"
@@ -81,15 +83,22 @@ bool split_product_cuda(const Product& product, int columns, int64_t most_blocks
     };
     const MatrixStack c = stack(product.c, 0), a = stack(product.a, 1), b = stack(product.b, 2);
     SplitStack of_a, of_b;
+    KeptParts* const kept = nest.outer_size() == 1 ? KeptParts::current() : nullptr;
     try {
-      of_a = room_for_parts(a);
-      of_b = room_for_parts(b.turned());
+      if (kept != nullptr) {
+        const auto both = kept->of(product.a, a, product.b, b.turned());
+        of_a = both[0];
+        of_b = both[1];
+      } else {
+        of_a = room_for_parts(a);
+        of_b = room_for_parts(b.turned());
+        split_stacks(of_a, of_b);
+      }
     } catch (const MemoryError& error) {
       log(LogLevel::kInfo, "matmul: no room for parts, cuBLASLt multiplies: ", error.what());
       if (outer == 0) return false;
       throw;
     }
-    split_stacks(of_a, of_b);
     multiply_parts(of_a, of_b, c, product.alpha, product.beta, columns, most_blocks);
   }
   return true;
@@ -138,7 +147,9 @@ std::string split_product_obstacle(Device device) {
 
 bool prefers_split_products(Device device) {
   if (device.is_cpu() || !env().split_products.value) return false;
-  if (backend::execution_options().matrix_units == backend::MatrixUnits::kForbidden) return false;
+  const backend::ExecutionOptions& options = backend::execution_options();
+  if (options.matrix_units == backend::MatrixUnits::kForbidden) return false;
+  if (!options.spare.has_copies) return false;
   const auto& gpu = backend::cuda::cuda_runtime(device).properties();
   return split_product_obstacle(device).empty() && gpu.multiprocessors >= kFewestMultiprocessors;
 }
@@ -155,7 +166,9 @@ bool try_split_product(const Product& product) {
   const int64_t m = product.c.shape(r), n = product.c.shape(r + 1), k = product.a.shape(r + 1);
   const int64_t together = batch_nest(product).inner().size;  // of the batch, in one call
   const int columns = split_columns_on(product.c.device(), m, n, k, together);
-  return columns != 0 && split_product_cuda(product, columns);
+  if (columns != 0 && split_product_cuda(product, columns)) return true;
+  if (KeptParts* const kept = KeptParts::current()) kept->forget();  // room for a workspace
+  return false;
 }
 
 }  // namespace cuop::kernels

@@ -42,12 +42,16 @@ struct MatrixStack {
   int64_t lines = 0, depth = 0, line_step = 0, depth_step = 0;
   int64_t matrices = 1, matrix_step = 0;  ///< 0: one matrix in all places
   Device device{};
+  bool operator==(const MatrixStack&) const = default;
 
   /// So many of t's matrices, the first so many elements behind t's.
   static MatrixStack of(const Tensor& t, int64_t offset, int64_t matrices, int64_t step);
   /// By columns where it was by rows.
   MatrixStack turned() const;
 };
+
+/// Bytes that the parts of such matrices and their lines' exponents take.
+int64_t parts_bytes(int64_t lines, int64_t depth, int64_t matrices);
 
 /// The parts of a stack's elements, and the stack, which must live as long.
 struct SplitStack {

@@ -2,6 +2,7 @@
 // time.
 #pragma once
 
+#include "cuop/core/divide_up.h"
 #include "cuop/jit/kernels/block_copy.cuh"
 #include "cuop/jit/kernels/product_sum.cuh"
 #include "cuop/ops/matmul/matmul_arguments.cuh"
@@ -38,7 +39,7 @@ class TilePanel {
 
  public:
   /// Accesses of one thread in one step.
-  static constexpr int kTurns = (kPacks + Threads - 1) / Threads;
+  static constexpr int kTurns = divide_up(kPacks, Threads);
 
   CUOP_FN TilePanel(const T* data, int64_t line_step, int64_t depth_step, int64_t first,
                     int64_t lines, int64_t depth)

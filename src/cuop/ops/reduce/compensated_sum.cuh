@@ -8,6 +8,7 @@
 // Of float32 (and what becomes float32) a sum takes eight elements at a time, added in double.
 #pragma once
 
+#include "cuop/core/divide_up.h"
 #include "cuop/jit/kernels/compensated.h"
 #include "cuop/ops/reduce/wide_sum.cuh"
 
@@ -220,7 +221,7 @@ CUOP_FN void compensated_columns(const WideSum& a) {
   const int column = static_cast<int>(threadIdx.x) % kColumns;
   const int lane = static_cast<int>(threadIdx.x) / kColumns;
   const int64_t width = a.kept.innermost_size();
-  const int64_t tiles = (width + kColumns - 1) / kColumns;
+  const int64_t tiles = divide_up(width, kColumns);
 #pragma unroll 1
   for (int64_t unit = blockIdx.x; unit < a.units; unit += gridDim.x) {
     const int64_t group = unit / a.parts, part = unit % a.parts;
@@ -231,7 +232,7 @@ CUOP_FN void compensated_columns(const WideSum& a) {
         static_cast<const Source*>(a.x) + offsets_at(a.kept, state).of[0], &a.reduced};
     const int64_t begin = part * kColumnPart;
     const int64_t end = part + 1 == a.parts ? a.length : begin + kColumnPart;
-    const int count = static_cast<int>((end - begin + a.chunk - 1) / a.chunk);
+    const int count = static_cast<int>(divide_up(end - begin, a.chunk));
     for (int k = lane; is_there && k < count; k += kLanes) {
       const int64_t first = begin + k * a.chunk;
       chunks[k][column] =

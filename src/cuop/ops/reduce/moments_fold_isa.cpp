@@ -6,6 +6,7 @@
 #include "cuop/backend/cpu/half_convert.h"
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/lanes.h"
+#include "cuop/core/divide_up.h"
 #include "cuop/jit/kernels/moments.h"
 #include "cuop/jit/kernels/narrow.h"
 #include "cuop/ops/reduce/fold.h"
@@ -21,7 +22,7 @@ constexpr int64_t kBlock = 2048;  ///< numbers about one center
 
 /// How many of n numbers the center is the mean of. What is then taken away for the center's
 /// distance from the mean of all is at most n / sample times what is left.
-constexpr int64_t sample_of(int64_t n) { return (n + 31) / 32; }
+constexpr int64_t sample_of(int64_t n) { return divide_up(n, 32); }
 
 void init(void* states, int64_t count) {
   std::fill_n(static_cast<Moments*>(states), count, Moments{0.0, 0.0, 0.0, 0});

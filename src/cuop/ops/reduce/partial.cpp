@@ -11,6 +11,7 @@
 #include "cuop/ops/output.h"
 #include "cuop/ops/reduce/reduce.h"
 #include "cuop/ops/reduce/reduce_kernels.h"
+#include "cuop/ops/work_figures.h"
 
 namespace cuop {
 
@@ -56,6 +57,7 @@ PartialReduction::PartialReduction(ReduceKind kind, SumMode mode, DType dtype, d
 }
 
 Tensor PartialReduction::fold(const Tensor& x, Axes axes) const {
+  if (axes.are_none()) return fold(with_own_axis(who(), x), {-1});
   if (x.dtype() != dtype_) {
     throw DTypeError(
         cat(who(), ": the elements have dtype ", x.dtype(), ", announced was ", dtype_));
@@ -75,6 +77,29 @@ Tensor PartialReduction::fold(const Tensor& x, Axes axes) const {
   const Tensor elements = is_by_parts(kind_, dtype_) ? as_real(x) : x;
   kFold(x.device(), who(), input_of(kind_, mode_, dtype_), elements, reduced, states);
   return states;
+}
+
+int64_t PartialReduction::fold_bytes(const Shape& x, Axes axes, const WorkFigures& figures) const {
+  if (axes.are_none()) {
+    Shape elements = x;
+    elements.push_back(1);
+    return fold_bytes(elements, {-1}, figures);
+  }
+  const std::vector<int> reduced = normalize_axes(axes, x.ndim(), who());
+  Tensor elements(nullptr, contiguous_layout(x), dtype_);  // without memory
+  if (is_by_parts(kind_, dtype_)) elements = as_real(elements);
+  const FoldInput input = input_of(kind_, mode_, dtype_);
+  if (elements.size() == 0) return 0;
+  return figures.is_gpu()
+             ? kernels::fold_bytes_cuda(who(), input, elements, reduced, figures.multiprocessors)
+             : kernels::fold_bytes_cpu(input, elements, reduced);
+}
+
+int64_t PartialReduction::finish_bytes(int64_t states) const {
+  // A copy of the states and what they are worth in float64, or as exact integers.
+  constexpr int64_t kValue = 8;
+  const int64_t numbers = is_by_parts(kind_, dtype_) ? 2 : 1;
+  return states * (state_bytes_ + numbers * kValue);
 }
 
 Tensor PartialReduction::reduce(const Tensor& x, Axes axes, bool keepdims) const {

@@ -21,6 +21,8 @@
 
 namespace cuop {
 
+struct WorkFigures;
+
 class PartialReduction {
  public:
   /// `dtype` is that of the elements. DTypeError as for the whole reduction; ExecutionError for
@@ -36,6 +38,10 @@ class PartialReduction {
   /// The states of x's elements over the axes, uint8 [kept sizes..., state_bytes()]; the identity
   /// where x has no elements.
   Tensor fold(const Tensor& x, Axes axes = {}) const;
+  /// Bytes that folding x of this shape, row-major, takes beside its states. Pure.
+  int64_t fold_bytes(const Shape& x, Axes axes, const WorkFigures& figures) const;
+  /// Bytes that finishing so many states takes beside them and their values. Pure.
+  int64_t finish_bytes(int64_t states) const;
   /// into <- into with from; both as `fold` made them, on one device (DeviceError).
   void merge(const Tensor& into, const Tensor& from) const;
   /// The values of states that have seen `count` elements each: the shape of `states` without the

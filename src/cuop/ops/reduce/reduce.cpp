@@ -92,7 +92,7 @@ Tensor arg_reduce(const char* who, bool is_max, const Tensor& x, std::optional<i
   }
   if (result.size() == 0) return result;
   if (axis) {
-    // Of equal elements the first is the answer.
+    // Of equal elements the first is returned.
     kArgSlot(x.device(), without_repetition(x, reduced), reduced[0], is_max,
              with_axes(result, reduced, keepdims));
   } else {
@@ -106,6 +106,7 @@ Tensor arg_reduce(const char* who, bool is_max, const Tensor& x, std::optional<i
 
 Tensor reduce(const char* who, Reduction reduction, const Tensor& x, Axes axes, bool keepdims,
               const Tensor* out) {
+  if (axes.are_none()) return reduce(who, reduction, with_own_axis(who, x), {-1}, false, out);
   trace::Span span(who, "op");
   span.add_bytes(x.nbytes());
   const std::vector<int> reduced = normalize_axes(axes, x.ndim(), who);

@@ -184,6 +184,14 @@ void reduce_states_cpu(const char* who, const FoldInput& input, const Tensor& x,
   }
 }
 
+int64_t fold_bytes_cpu(const FoldInput& input, const Tensor& x, const std::vector<int>& axes) {
+  int64_t states = 1;
+  for (int axis = 0; axis < x.ndim(); ++axis) {
+    if (!std::binary_search(axes.begin(), axes.end(), axis)) states *= x.shape(axis);
+  }
+  return states * fold_cpu(input.kind, input.element).state_bytes;
+}
+
 void merge_states_cpu(const FoldInput& input, const Tensor& into, const Tensor& from) {
   const Fold& fold = fold_cpu(input.kind, input.element);
   fold.merge(into.data(), from.data(), into.nbytes() / fold.state_bytes);

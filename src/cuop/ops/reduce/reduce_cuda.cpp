@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "cuop/jit/cuda/row_plan.h"
 #include "cuop/jit/tensor_expr.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
@@ -209,6 +210,21 @@ void reduce_states_cuda(const char* who, const FoldInput& input, const Tensor& x
   const DType dtype = input.map == LoadMap::kNonzero ? DType::kBool : input.element;
   fold(input.kind, in, dtype,
        in.rearranged(Tensor(states.storage(), contiguous_layout(shape), dtype)));
+}
+
+int64_t fold_bytes_cuda(const char* who, const FoldInput& input, const Tensor& x,
+                        const std::vector<int>& axes, int64_t multiprocessors) {
+  if (input.kind == ReduceKind::kCompensatedSum || input.kind == ReduceKind::kExactSum) {
+    return wide_bytes_cuda(who, input, x, axes, multiprocessors);
+  }
+  const Arranged in(x, axes);
+  const int64_t elements = in.count(), kept = x.size() / elements;
+  // While it is made a result is float64, two of these or moments.
+  constexpr int64_t kNumber = sizeof(double);
+  const int64_t state = input.kind == ReduceKind::kMoments ? int64_t{sizeof(Moments)}
+                        : is_complex(input.element)        ? 2 * kNumber
+                                                           : kNumber;
+  return jit::most_partial_bytes(kept, elements, state, multiprocessors);
 }
 
 void arg_reduce_cuda(const Tensor& x, int axis, bool is_max, const Tensor& result) {

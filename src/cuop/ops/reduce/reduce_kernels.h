@@ -4,10 +4,13 @@
 #include <vector>
 
 #include "cuop/core/tensor.h"
-#include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/ops/reduce/fold.h"
 #include "cuop/ops/reduce/reduce_arguments.cuh"
 #include "cuop/ops/reduce/reduction.h"
+
+namespace cuop::jit {
+struct TextKernel;
+}
 
 namespace cuop::kernels {
 
@@ -25,6 +28,10 @@ void reduce_states_cpu(const char* who, const FoldInput& input, const Tensor& x,
                        const std::vector<int>& axes, const Tensor& states);
 void reduce_states_cuda(const char* who, const FoldInput& input, const Tensor& x,
                         const std::vector<int>& axes, const Tensor& states);
+/// Bytes that these take beside x and the states. Pure: x has no memory.
+int64_t fold_bytes_cpu(const FoldInput& input, const Tensor& x, const std::vector<int>& axes);
+int64_t fold_bytes_cuda(const char* who, const FoldInput& input, const Tensor& x,
+                        const std::vector<int>& axes, int64_t multiprocessors);
 /// into <- into with from, state by state; contiguous bytes, aligned as the states are.
 void merge_states_cpu(const FoldInput& input, const Tensor& into, const Tensor& from);
 void merge_states_cuda(const FoldInput& input, const Tensor& into, const Tensor& from);
@@ -89,6 +96,10 @@ WideSumPlan plan_wide_sum(const FoldPlan& fold, const DType* result, int64_t mul
 /// States of sums of real x over the axes, in row-major order of the kept ones.
 void wide_states_cuda(const char* who, const FoldInput& input, const Tensor& x,
                       const std::vector<int>& axes, const Tensor& states);
+
+/// Bytes that wide_states_cuda takes beside x and the states. Pure.
+int64_t wide_bytes_cuda(const char* who, const FoldInput& input, const Tensor& x,
+                        const std::vector<int>& axes, int64_t multiprocessors);
 
 /// Sum or mean of real x over the axes.
 void wide_sum_cuda(const char* who, const Reduction& reduction, const FoldInput& input,

@@ -276,4 +276,15 @@ void fill_empty(const char* who, const Reduction& reduction, const Tensor& resul
   }
 }
 
+void check_takes_axis(const char* who, int ndim) {
+  if (ndim < kMaxDims) return;
+  throw ShapeError(
+      cat(who, ": over no axis x may have at most ", kMaxDims - 1, " dimensions, it has ", ndim));
+}
+
+Tensor with_own_axis(const char* who, const Tensor& x) {
+  check_takes_axis(who, x.ndim());
+  return unsqueeze(x, x.ndim());
+}
+
 }  // namespace cuop

@@ -33,6 +33,12 @@ jit::Finish finish_of(const Reduction& reduction, int64_t count, DType result);
 Tensor finish_states(const Reduction& reduction, const FoldInput& input, const Tensor& states,
                      int64_t count, DType result);
 
+/// x with an axis of one element behind the others, along which each element is reduced alone;
+/// ShapeError where a tensor has no room for it.
+Tensor with_own_axis(const char* who, const Tensor& x);
+/// The same check for a tensor of so many dimensions.
+void check_takes_axis(const char* who, int ndim);
+
 /// The values of a whole reduction; errors name `who`.
 Tensor reduce(const char* who, Reduction reduction, const Tensor& x, Axes axes, bool keepdims,
               const Tensor* out);

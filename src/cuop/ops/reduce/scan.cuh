@@ -6,6 +6,7 @@
 // lines are left to one thread each.
 #pragma once
 
+#include "cuop/core/divide_up.h"
 #include "cuop/jit/kernels/conversion.h"
 #include "cuop/jit/kernels/sharing.cuh"
 #include "cuop/jit/kernels/thread_sums.cuh"
@@ -35,7 +36,7 @@ CUOP_FN T start_of_tile(const Scan& a, int64_t line, int64_t tile, T sum) {
   __shared__ T start_of_group;
   T* const sums = static_cast<T*>(a.sums) + line * a.tiles;
   unsigned* const has_sum = a.has_sum + line * a.tiles;
-  const int64_t groups = (a.tiles + kScanGroup - 1) / kScanGroup, group = tile / kScanGroup;
+  const int64_t groups = divide_up(a.tiles, kScanGroup), group = tile / kScanGroup;
   T* const starts = static_cast<T*>(a.starts) + line * groups;
   unsigned* const has_start = a.has_start + line * groups;
   const int64_t first = group * kScanGroup, mine = first + threadIdx.x;

@@ -2,6 +2,7 @@
 
 #include "cuop/backend/runtime.h"
 #include "cuop/core/divide_up.h"
+#include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/memory/current.h"
 #include "cuop/ops/places.h"
 #include "cuop/ops/reduce/reduce_kernels.h"

@@ -5,6 +5,8 @@
 #include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/cuda/arrivals.h"
+#include "cuop/jit/cuda/row_plan.h"
+#include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/jit/kernels/compensated.h"
 #include "cuop/jit/kernels/exact_sum.h"
 #include "cuop/memory/current.h"
@@ -178,12 +180,16 @@ void start_joined(const JoinedFold& joined, const FoldPlan& fold, const WideSumP
                    divide_up(fold.states(), jit::kSumThreads), &arguments);
 }
 
+/// Where rows are folded side by side, how.
+JoinedFold joined_rows_of(const FoldPlan& fold) {
+  const bool may_join = fold.by_columns && fold.input.kind == ReduceKind::kCompensatedSum;
+  return may_join ? join_rows(fold) : JoinedFold{};
+}
+
 /// Starts what the plan of a fold of x needs.
 void run(const FoldPlan& fold, const WideSumPlan& plan, const Tensor& x, void* result) {
   const auto* data = static_cast<const std::byte*>(x.data());
-  const JoinedFold joined = fold.by_columns && fold.input.kind == ReduceKind::kCompensatedSum
-                                ? join_rows(fold)
-                                : JoinedFold{};
+  const JoinedFold joined = joined_rows_of(fold);
   if (joined.join > 1) {
     start_joined(joined, fold, plan, data, result, x.device());
   } else {
@@ -205,6 +211,33 @@ void wide_states_cuda(const char* who, const FoldInput& input, const Tensor& x,
   WideSumPlan plan = plan_wide_sum(fold, nullptr, multiprocessors_of(x.device()));
   plan.place_results(fold);
   run(fold, plan, x, states.data());
+}
+
+namespace {
+
+/// What `start` takes.
+int64_t shared_bytes(const WideSumPlan& plan) {
+  if (plan.arguments.parts == 1) return 0;
+  const int64_t own = plan.arrivals > jit::Arrivals::kKept ? plan.arrivals : 0;
+  return plan.partial_bytes + own * static_cast<int64_t>(sizeof(unsigned));
+}
+
+}  // namespace
+
+int64_t wide_bytes_cuda(const char* who, const FoldInput& input, const Tensor& x,
+                        const std::vector<int>& axes, int64_t multiprocessors) {
+  Shape shape = x.shape();
+  for (const int axis : axes) shape[axis] = 1;
+  const FoldPlan fold = plan_fold(who, input, x, contiguous_layout(shape), axes);
+  const JoinedFold joined = joined_rows_of(fold);
+  if (joined.join == 1) return shared_bytes(plan_wide_sum(fold, nullptr, multiprocessors));
+  constexpr int64_t kBytes = sizeof(Compensated<double>);
+  const auto of = [&](const FoldPlan& part) {
+    return shared_bytes(plan_wide_sum(part, nullptr, multiprocessors));
+  };
+  int64_t most = of(joined.wide);
+  if (joined.rest_rows > 0) most = std::max(most, fold.states() * kBytes + of(joined.rest));
+  return joined.wide.states() * kBytes + most;
 }
 
 void wide_sum_cuda(const char* who, const Reduction& reduction, const FoldInput& input,

@@ -1,11 +1,13 @@
+#include "cuop/ops/conv/conv_choice_cuda.h"
+
 #include <optional>
 #include <utility>
 
 #include "cuop/backend/cuda/libraries.h"
+#include "cuop/backend/execution.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/lru_cache.h"
 #include "cuop/core/text.h"
-#include "cuop/ops/conv/conv_choice_internal.h"
 #include "cuop/ops/trial.h"
 #include "cuop/tune/database.h"
 #include "cuop/tune/library_tuning.h"
@@ -47,6 +49,7 @@ std::string way_for(const char* who, const cuda::ConvShape& shape, Stream stream
   return *engines().get({shape, stream.device.index}, [&]() -> std::optional<std::string> {
     const auto choice = tune::stored_choice(key_of(shape, stream.device));
     if (!choice) return "";
+    const backend::ExecutionScope usual(backend::with_spare({}));  // what holds for all calls
     const bool is_offered =
         choice->value == kByParts || cuda::has_conv(who, shape, choice->value, stream);
     tune::note_loaded(is_offered);
@@ -110,7 +113,10 @@ void search(const char* who, const cuda::ConvShape& shape, const cuda::ConvData&
 bool tuned_conv(const char* who, const cuda::ConvShape& shape, const cuda::ConvData& data,
                 Stream stream) {
   search(who, shape, data, stream, {});
-  return cuda::conv(who, shape, engine_for(who, shape, stream), data, stream);
+  const std::string engine = engine_for(who, shape, stream);
+  if (cuda::conv(who, shape, engine, data, stream)) return true;
+  // It may need more workspace than this thread leaves it.
+  return !engine.empty() && cuda::conv(who, shape, "", data, stream);
 }
 
 bool is_faster_by_parts(const char* who, const cuda::ConvShape& shape, const cuda::ConvData& data,
@@ -126,7 +132,9 @@ bool is_known_faster_by_parts(const char* who, const cuda::ConvShape& shape, Str
 }
 
 bool has_tuned_conv(const char* who, const cuda::ConvShape& shape, Stream stream) {
-  return cuda::has_conv(who, shape, engine_for(who, shape, stream), stream);
+  const std::string engine = engine_for(who, shape, stream);
+  return cuda::has_conv(who, shape, engine, stream) ||
+         (!engine.empty() && cuda::has_conv(who, shape, "", stream));
 }
 
 }  // namespace cuop::kernels

@@ -1,7 +1,8 @@
+#include "cuop/ops/matmul/gemm_choice_cuda.h"
+
 #include "cuop/backend/cuda/libraries.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/text.h"
-#include "cuop/ops/matmul/gemm_choice_internal.h"
 #include "cuop/ops/trial.h"
 #include "cuop/tune/database.h"
 #include "cuop/tune/library_tuning.h"

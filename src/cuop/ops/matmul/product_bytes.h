@@ -1,0 +1,24 @@
+// What products of matrices take of a device's memory beside operands and result. Pure.
+#pragma once
+
+#include <cstdint>
+
+#include "cuop/core/dtype.h"
+#include "cuop/ops/work_figures.h"
+
+namespace cuop {
+
+/// a [batch, m, k] @ b [batch, k, n]; an operand may be one matrix for all of the batch.
+struct ProductExtents {
+  int64_t m = 0, n = 0, k = 0;
+  int64_t batch = 1;
+  bool is_one_a = false, is_one_b = false;
+};
+
+/// Bytes at most, of operands of `dtype` that lie as a library reads them, and a result of
+/// `result`: parts of float32 operands, copies with longer rows of 16-bit ones, a library's
+/// workspace.
+int64_t product_bytes(const ProductExtents& extents, DType dtype, DType result,
+                      const WorkFigures& figures);
+
+}  // namespace cuop
