@@ -274,6 +274,8 @@ def _is_named(text: str, target: Target, count: int) -> bool:
     """
     words = {word.lower() for word in re.findall(r"\w+", text)}
     known = set().union(target.arguments, *(_WORDS.get(name, ()) for name in target.arguments))
+    if target.call.startswith("tensor("):
+        known.add("x")  # the tensor whose method it is
     if words & {name.lower() for name in known}:
         return True
     is_operator = target.call.endswith("__")
@@ -321,7 +323,9 @@ def _judge(error: BaseException, target: Target, text: str, count: int) -> str:
         r"\.(explain|tune_libraries)\((int|type|float)\b", text
     ):
         return ""
-    if isinstance(error, cuop.DeviceError) and re.search("is not available|none on cpu", said):
+    if isinstance(error, cuop.DeviceError) and re.search(
+        "is not available|none on cpu|there is no GPU", said
+    ):
         return ""  # of this machine
     if isinstance(error, cuop.MemoryError):
         return ""  # has figures instead

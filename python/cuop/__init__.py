@@ -5,7 +5,14 @@ from math import inf as inf
 from math import nan as nan
 from math import pi as pi
 
-from cuop import _core, dist, errors, jit, safetensors  # noqa: F401
+try:
+    from cuop import _core
+except ImportError as error:  # so the extension passes on what ends its start, as Ctrl-C does
+    if error.__cause__ is None or isinstance(error.__cause__, Exception):
+        raise
+    raise error.__cause__ from None
+
+from cuop import dist, errors, jit, safetensors  # noqa: F401
 from cuop._core import *  # noqa: F403
 from cuop.device import *  # noqa: F403
 from cuop.errors import *  # noqa: F403

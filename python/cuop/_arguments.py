@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import operator
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from cuop.errors import DTypeError, ExecutionError, FileError, ShapeError
 
@@ -22,34 +25,33 @@ def refused(value: Any, who: str, name: str, needed: str) -> DTypeError:
 
 def describe(value: Any) -> str:
     """A short scalar itself, of everything else the name of its class."""
-    if value is None or isinstance(value, (bool, int, float, str)):
+    is_long = type(value) is int and value.bit_length() > 128  # Python writes not all of them
+    if not is_long and type(value) in (type(None), bool, int, float, str):
         text = repr(value)
         if len(text) <= 40:
             return text
     return type(value).__name__
 
 
-def as_integer(value: Any) -> int | None:
-    """The int that anything with __index__ but a bool stands for; None when it stands for none.
+def as_integer(value: Any, refusal: Callable[[], DTypeError]) -> int:
+    """The int that anything with __index__ but a bool stands for; refusal() when it stands for none.
 
     An exception of the object's own goes to the user, but for TypeError, which is how arrays and
-    tensors of several elements say that they are no integer.
+    tensors of several elements say that they are no integer: that is the cause of the refusal.
     """
     if isinstance(value, bool) or not hasattr(type(value), "__index__"):
-        return None
+        raise refusal()
     try:
         return operator.index(value)
-    except (TypeError, ShapeError):
-        return None
+    except (TypeError, ShapeError) as error:
+        raise refusal() from error
 
 
 def integer(
     value: Any, who: str, name: str, least: int | None = None, most: int | None = None
 ) -> int:
     """An int of anything with __index__ but a bool, at least `least` and, given both, at most `most`."""
-    number = as_integer(value)
-    if number is None:
-        raise refused(value, who, name, "an integer")
+    number = as_integer(value, lambda: refused(value, who, name, "an integer"))
     if (least is not None and number < least) or (most is not None and number > most):
         allowed = f"at least {least}" if most is None else f"from {least} to {most}"
         raise ExecutionError(f"{who}: {name} is {_shortened(number)}; it must be {allowed}")
@@ -74,12 +76,24 @@ def number(value: Any, who: str, name: str) -> float:
         raise refused(value, who, name, "a number") from error
 
 
-def truth(value: Any, who: str, name: str) -> bool:
-    """bool(value); DTypeError for what is neither true nor false, as an array of several elements."""
-    try:
-        return bool(value)
-    except (TypeError, ValueError) as error:
-        raise refused(value, who, name, "True or False") from error
+def switch(value: Any, who: str, name: str) -> bool:
+    """A setting that is on or off: True or False, Python's or NumPy's; DTypeError for all else."""
+    if type(value) not in (bool, np.bool_):
+        raise refused(value, who, name, "True or False")
+    return bool(value)
+
+
+class Switch:
+    """An attribute that is on or off, whoever sets it; errors name its class."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._who, self._name = owner.__name__, name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else instance.__dict__[self._name]
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        instance.__dict__[self._name] = switch(value, self._who, self._name)
 
 
 def check_callable(value: Any, who: str, name: str) -> None:

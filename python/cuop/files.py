@@ -35,7 +35,8 @@ def replace_file(path: str | os.PathLike, who: str, size: int | None = None) -> 
             file.flush()
             _take_name(file.fileno(), temporary, path, before)
     except BaseException as error:
-        os.unlink(temporary)
+        with suppress(OSError):  # it may have its name already; the error counts
+            os.unlink(temporary)
         if isinstance(error, OSError) and not isinstance(error, FileError):
             raise _write_error(path, who, error, size) from error
         raise

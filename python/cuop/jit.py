@@ -9,7 +9,7 @@ from typing import Any
 
 from cuop._arguments import as_integer, integer, refused
 from cuop._core import _UserKernel
-from cuop.errors import ExecutionError
+from cuop.errors import DTypeError, ExecutionError
 
 __all__ = ["Kernel", "ceil_div", "kernel"]
 
@@ -160,7 +160,11 @@ def _macro(value: Any, who: str, name: str) -> str:
 def _axes(value: Any, who: str, what: str) -> tuple[int, ...]:
     """Three sizes of an int or up to three of them."""
     sizes = value if isinstance(value, (tuple, list)) else (value,)
-    numbers = tuple(as_integer(size) for size in sizes)
-    if not 1 <= len(sizes) <= 3 or None in numbers:
-        raise refused(value, who, what, "an integer or up to three")
+
+    def refusal() -> DTypeError:
+        return refused(value, who, what, "an integer or up to three")
+
+    if not 1 <= len(sizes) <= 3:
+        raise refusal()
+    numbers = tuple(as_integer(size, refusal) for size in sizes)
     return numbers + (1,) * (3 - len(numbers))

@@ -7,7 +7,7 @@ import os
 import sys
 
 from cuop import _core
-from cuop._arguments import check_callable, integer, refused
+from cuop._arguments import check_callable, integer, switch
 from cuop.errors import ExecutionError
 from cuop.files import check_writable, replace_file
 
@@ -73,8 +73,7 @@ def enable_profiling(is_on=True):
     operation, device, calls, total and mean time, share. So does the end of the program. True anew
     begins a new table. `profiling_rows()` and `profiling_summary()` give the table at any time.
     """
-    if not isinstance(is_on, bool):
-        raise refused(is_on, "enable_profiling", "is_on", "True or False")
+    is_on = switch(is_on, "enable_profiling", "is_on")
     if is_on and not _core.is_profiling():
         _core._set_profiling_output(_write)
         atexit.unregister(_end_profiling)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cuop import _core
-from cuop._arguments import as_integer, check_callable, file_path, integer, refused, truth
+from cuop._arguments import as_integer, check_callable, file_path, integer, refused, switch
 from cuop.errors import FileError, MemoryError
 
 __all__ = [
@@ -63,12 +63,8 @@ def _bytes(size, who):
         return None
     if isinstance(size, str):
         return _core.parse_bytes(size, who)
-    number = as_integer(size)
-    if number is None:
-        raise refused(
-            size, who, "size", "a size: bytes, or a number with a unit as '512MB' or '2GB'"
-        )
-    return number
+    needed = "a size: bytes, or a number with a unit as '512MB' or '2GB'"
+    return as_integer(size, lambda: refused(size, who, "size", needed))
 
 
 def memory_stats(device=None):
@@ -224,7 +220,7 @@ def enable_memory_debugging(is_on=True, device=None):
     held of the freed ones. The figures are those of tensors, guarded or not.
     """
     device = str(_core.Device(_device(device)))  # 'cuda' with its number
-    is_on = truth(is_on, "enable_memory_debugging", "is_on")
+    is_on = switch(is_on, "enable_memory_debugging", "is_on")
     _core.set_memory_debugging(device, is_on)
     if is_on:
         if not _debugged:

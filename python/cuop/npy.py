@@ -67,9 +67,32 @@ def save(
             "complex numbers"
         )
     size = header_bytes(data.shape, data.dtype) + data.nbytes
-    with replace_file(path, "save", size) as file:
-        write_header(file, data.shape, data.dtype)
-        _write_chunks(file, np.ascontiguousarray(data), on_progress or (lambda fraction: None))
+    progress = _Progress(on_progress)
+    try:
+        with replace_file(path, "save", size) as file:
+            write_header(file, data.shape, data.dtype)
+            _write_chunks(file, np.ascontiguousarray(data), progress)
+    except FileError:
+        if progress.raised is None:
+            raise
+        raise progress.raised from progress.raised.__cause__
+
+
+class _Progress:
+    """A caller's function that is told of progress, and the OSError that it raised: not the file's."""
+
+    def __init__(self, function: Callable[[float], None] | None) -> None:
+        self._function = function
+        self.raised: OSError | None = None
+
+    def __call__(self, fraction: float) -> None:
+        if self._function is None:
+            return
+        try:
+            self._function(fraction)
+        except OSError as error:
+            self.raised = error
+            raise
 
 
 def _write_chunks(file, data: np.ndarray, on_progress: Callable[[float], None]) -> None:

@@ -6,6 +6,8 @@ import numpy as np
 
 import cuop
 from cuop import dist
+from cuop._arguments import number, refused
+from cuop.errors import ExecutionError
 
 
 def as_tensor(array, who, name, device=None):
@@ -50,10 +52,25 @@ def dtype_name(dtype):
 def narrow_wire(comm_dtype, who):
     """dist.Wire of elements that travel as `comm_dtype`; errors begin with the call and the argument."""
     try:
-        return dist.Wire.narrow(dtype_name(comm_dtype))
+        name = dtype_name(comm_dtype)
+    except (TypeError, RecursionError) as error:  # of what cannot be printed
+        raise refused(comm_dtype, who, "comm_dtype", "a dtype or its name") from error
+    try:
+        return dist.Wire.narrow(name)
     except cuop.errors.Error as error:
         text = str(error).removeprefix("narrow: ").removeprefix("dtype: ")
         raise type(error)(f"{who}: comm_dtype: {text}") from error
+
+
+def sparse_wire(threshold, who):
+    """dist.Wire of blocks without their zeros; errors begin with the call and the argument."""
+    name = "sparsity_threshold"
+    if threshold is None:
+        return dist.Wire.sparse()
+    part = number(threshold, who, name)
+    if not 0 <= part <= 1:
+        raise ExecutionError(f"{who}: {name} is {part:g}; it must be from 0 to 1, or None")
+    return dist.Wire.sparse(part)
 
 
 def place_of(array, tensor):

@@ -53,16 +53,20 @@ def mpi_errors(comm):
         raise _as_mpi_error(error, comm) from error
 
 
-def _as_mpi_error(error, comm):
+def _as_mpi_error(error, comm, before=""):
     is_shared = isinstance(error, cuop.errors.CommunicationError)
     failed = error.rank if is_shared else comm.in_world(comm.rank)
-    return MPIError(_text(error), failed, error)
+    return MPIError(before + text_of(error), failed, error)
 
 
-def _text(error):
+def text_of(error):
     """What is said of an error: cuop's say all themselves."""
-    is_ours = isinstance(error, cuop.errors.Error)
-    return str(error) if is_ours else f"{type(error).__name__}: {error}"
+    if isinstance(error, cuop.errors.Error):
+        return str(error)
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # of an exception that cannot be printed; the one that is told of counts
+        return f"{type(error).__name__}, whose str() raises"
 
 
 def from_root(function, mpi, arrays, *args, **kwargs):
@@ -112,9 +116,9 @@ def _root_tensors(function, mpi, arrays):
 
 
 @contextlib.contextmanager
-def told(mpi, call):
+def told(mpi, call, before=""):
     """Tells all ranks of an exception that this one meets before it can make its collective call, and
-    raises it as MPIError here.
+    raises it as MPIError here; `before` begins what is said of it.
     """
     try:
         yield
@@ -122,5 +126,5 @@ def told(mpi, call):
         raise
     except Exception as error:
         with contextlib.suppress(cuop.errors.Error):
-            dist.fail_together(mpi.comm, call, _text(error))
-        raise _as_mpi_error(error, mpi.comm) from error
+            dist.fail_together(mpi.comm, call, before + text_of(error))
+        raise _as_mpi_error(error, mpi.comm, before) from error

@@ -2,9 +2,9 @@
 
 import functools
 
-from cuop import dist, executor
+from cuop import executor
 from cuop.errors import ExecutionError
-from distributed_gpu._arrays import narrow_wire
+from distributed_gpu._arrays import narrow_wire, sparse_wire
 
 _SUMS = {"sum_kahan": ("sum", "compensated"), "mean_kahan": ("mean", "compensated")}
 
@@ -29,7 +29,7 @@ def mixed_precision(comm_dtype="float16"):
 
 def sparse_aware(sparsity_threshold=None):
     """Matrices that reach GPUs without their zeros."""
-    return executor.matmul(dist.Wire.sparse(sparsity_threshold))
+    return executor.matmul(sparse_wire(sparsity_threshold, "matmul_sparse_aware"))
 
 
 def pipelined_matmul(num_chunks=None):

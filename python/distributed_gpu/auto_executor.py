@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterable
 
 from cuop import dist, executor
-from cuop._arguments import integer
+from cuop._arguments import Switch, integer, switch
 from cuop.array_files import array_file
 from cuop.errors import ExecutionError
 from distributed_gpu import _tiled
@@ -39,10 +39,12 @@ class AutoExecutor:
     the ranks' devices, on every rank.
     """
 
+    verbose = Switch()
+
     def __init__(self, mpi=None, verbose=True, max_per_gpu_gb=None):
         self.mpi = MPIManager() if mpi is None else mpi
         check_manager(self.mpi, "AutoExecutor")
-        self.verbose = bool(verbose)
+        self.verbose = verbose
         self.planner = ResourcePlanner(self.mpi, max_per_gpu_gb)
         self.last_report = None
         """What the last call did: cuop.executor.TiledReport; None of grids that were swept whole."""
@@ -106,6 +108,7 @@ class AutoExecutor:
     def matmul_batch(self, pairs, *, return_on_cpu=True):
         """[A @ B for A, B in pairs], of a list on rank 0; None elsewhere."""
         with told(self.mpi, "matmul_batch"):
+            switch(return_on_cpu, "matmul_batch", "return_on_cpu")
             if self.is_master:
                 pairs = [tuple(pair) for pair in pairs]
                 if any(len(pair) != 2 for pair in pairs):
@@ -252,6 +255,8 @@ class AutoExecutor:
         *, return_info=False, return_on_cpu=True,
     ):  # fmt: skip
         """Jacobi's method for Laplace(u) = rhs; see distributed_jacobi_2d."""
+        with told(self.mpi, "jacobi_2d"):
+            switch(return_info, "jacobi_2d", "return_info")
         found = []
 
         def solve(comm, u, f, **settings):
@@ -294,6 +299,7 @@ class AutoExecutor:
         the caller wants it."""
         inputs = [None] * len(arrays)
         with told(self.mpi, op):
+            switch(return_on_cpu, op, "return_on_cpu")
             limits = self.planner.limits()
             if self.is_master:
                 opened = [None if array is None else _opened(array) for array in arrays]

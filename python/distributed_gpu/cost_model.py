@@ -7,7 +7,7 @@ from functools import cached_property
 
 import cuop
 from cuop import dist
-from cuop._arguments import MOST_RANKS, integer, number, refused, size_arguments
+from cuop._arguments import MOST_RANKS, integer, number, refused, size_arguments, switch
 from cuop.dist import compute_2d_grid
 from cuop.errors import ExecutionError
 
@@ -165,7 +165,7 @@ class ClusterConfig:
         )
         machine.link_bandwidth = link * 1e9
         machine.latency = self.network_latency_ms / 1e3
-        if memory_limit:
+        if switch(memory_limit, "planned_machine", "memory_limit"):
             machine.memory = max(1, int(self.min_memory_gb * _GIB))  # 0 is no limit
         return machine
 

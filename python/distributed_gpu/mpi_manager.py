@@ -19,7 +19,7 @@ from distributed_gpu._arrays import (
     to_kind,
     to_place,
 )
-from distributed_gpu._call import MPIError, mpi_errors, told
+from distributed_gpu._call import MPIError, mpi_errors, text_of, told
 
 __all__ = ["MAX", "MIN", "PROD", "SUM", "MPIError", "MPIManager"]
 
@@ -176,20 +176,16 @@ class MPIManager:
 
     def broadcast_tensor(self, tensor, root=0, *, wire=None):
         """Root's array on every rank; root's own shares the memory of what it gave."""
-
-        def everywhere(x):
-            return x.redistribute(self._replicated(), wire=wire).local
-
-        return self.place_tensor(tensor, everywhere, root)
+        return on_all_ranks(self, tensor, root, wire, "broadcast_tensor")
 
     def scatter_tensor(self, tensor, dim=0, root=0, *, wire=None):
         """Nearly equal blocks of root's array along `dim`, copied: block r on rank r."""
-        return scattered(self, tensor, dim, root, wire, "scatter_tensor", "dim")
+        return scattered(self, tensor, dim, root, wire, "scatter_tensor")
 
     def gather_tensor(self, tensor, dim=0, root=0, *, wire=None):
         """The ranks' arrays joined along `dim` on the root, None elsewhere."""
         with told(self, "gather_tensor"):
-            root = self._root(root, "gather_tensor")
+            root = _root(self.comm, root, "gather_tensor")
         at_root = dist.Sharding.on_rank(dist.Mesh.line(self.comm.size), root)
 
         def joined(x):
@@ -219,30 +215,11 @@ class MPIManager:
             gpu = self.get_gpu_id()
             return 0 if gpu < 0 else cuop.release_pinned(f"cuda:{gpu}")
 
-    def _replicated(self):
-        return dist.Sharding.replicated(dist.Mesh.line(self.comm.size))
-
-    def _root(self, root, who):
-        root = integer(root, who, "root")
-        if not 0 <= root < self.comm.size:
-            raise cuop.ExecutionError(
-                f"{who}: root {root} is not one of the {self.comm.size} ranks"
-            )
-        return root
-
     def place_tensor(self, tensor, place, root=0):
         """place(root's array as a DistTensor), which returns this rank's part, as root's kind."""
         with told(self, "place_tensor"):
             check_callable(place, "place_tensor", "place")
-            root = self._root(root, "place_tensor")
-            is_root = self.comm.rank == root
-            given = root_tensor(tensor, "place_tensor", "tensor") if is_root else None
-        with mpi_errors(self.comm):
-            whole = dist.DistTensor.from_root(self.comm, given, root)
-            local = self._placed(place, whole)
-        place = self.broadcast(place_of(tensor, given) if is_root else None, root)
-        with mpi_errors(self.comm):
-            return to_place(local, place if is_root else this_ranks(place))
+        return _placed_from(self, tensor, lambda x: self._placed(place, x), root, "place_tensor")
 
     def _placed(self, place, whole):
         """place(whole); of an exception of its own all ranks hear."""
@@ -252,7 +229,7 @@ class MPIManager:
             raise
         except Exception as error:
             with contextlib.suppress(cuop.errors.Error):
-                dist.fail_together(self.comm, "place_tensor", f"{type(error).__name__}: {error}")
+                dist.fail_together(self.comm, "place_tensor", text_of(error))
             raise
         with told(self, "place_tensor"):
             if local is not None and not isinstance(local, cuop.Tensor):
@@ -268,7 +245,36 @@ class MPIManager:
             return to_place(in_own_memory(collect(parts), parts), place_of(tensor, local))
 
 
-def scattered(mpi, tensor, dim, root, wire, who, name):
+def _root(comm, root, who):
+    root = integer(root, who, "root")
+    if not 0 <= root < comm.size:
+        raise cuop.ExecutionError(f"{who}: root {root} is not one of the {comm.size} ranks")
+    return root
+
+
+def _placed_from(mpi, tensor, place, root, who):
+    """What `place_tensor` returns, for the call `who`."""
+    comm = mpi.comm
+    with told(mpi, who):
+        root = _root(comm, root, who)
+        is_root = comm.rank == root
+        given = root_tensor(tensor, who, "tensor") if is_root else None
+    with mpi_errors(comm):
+        local = place(dist.DistTensor.from_root(comm, given, root))
+    where = mpi.broadcast(place_of(tensor, given) if is_root else None, root)
+    with mpi_errors(comm):
+        return to_place(local, where if is_root else this_ranks(where))
+
+
+def on_all_ranks(mpi, tensor, root, wire, who):
+    """What `broadcast_tensor` returns, for the call `who`."""
+    everywhere = dist.Sharding.replicated(dist.Mesh.line(mpi.comm.size))
+    return _placed_from(
+        mpi, tensor, lambda x: x.redistribute(everywhere, wire=wire).local, root, who
+    )
+
+
+def scattered(mpi, tensor, dim, root, wire, who, name="dim"):
     """What `scatter_tensor` returns, for the call `who` whose dimension is its argument `name`."""
 
     def part(x):
@@ -278,7 +284,7 @@ def scattered(mpi, tensor, dim, root, wire, who, name):
             blocks = dist.Sharding(dist.Mesh.line(mpi.comm.size), dist.P(*spec))
         return in_own_memory(x.redistribute(blocks, wire=wire).local, x)
 
-    return mpi.place_tensor(tensor, part, root)
+    return _placed_from(mpi, tensor, part, root, who)
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import cuop
 from cuop import dist
-from cuop._arguments import MOST_SIZE, integer, number, refused
+from cuop._arguments import MOST_SIZE, integer, number, refused, switch
 from cuop.errors import ExecutionError
 from distributed_gpu._arrays import as_tensor, place_of, this_ranks, to_kind
 from distributed_gpu._call import check_manager, from_root, mpi_errors, told
@@ -32,6 +32,7 @@ class PipelineConfig:
 
     def __post_init__(self):
         integer(self.num_chunks, "PipelineConfig", "num_chunks", least=0)
+        switch(self.enable_overlap, "PipelineConfig", "enable_overlap")
         integer(self.prefetch_count, "PipelineConfig", "prefetch_count", least=1)
 
 

@@ -13,7 +13,7 @@ from distributed_gpu._arrays import (
     to_place,
 )
 from distributed_gpu._call import check_manager, mpi_errors, told
-from distributed_gpu.mpi_manager import scattered
+from distributed_gpu.mpi_manager import on_all_ranks, scattered
 
 __all__ = ["TensorDistributor"]
 
@@ -41,7 +41,7 @@ class TensorDistributor:
 
     def distribute(self, tensor, dim=0):
         """This rank's block of rank 0's array along `dim`."""
-        return self.mpi.scatter_tensor(tensor, dim)
+        return scattered(self.mpi, tensor, dim, 0, None, "distribute")
 
     def gather(self, local, dim=0):
         """The blocks joined along `dim` on rank 0, None elsewhere."""
@@ -55,7 +55,7 @@ class TensorDistributor:
 
     def broadcast(self, tensor, root=0):
         """Root's array on every rank."""
-        return self.mpi.broadcast_tensor(tensor, root)
+        return on_all_ranks(self.mpi, tensor, root, None, "broadcast")
 
     def distribute_with_broadcast(self, split, whole, split_dim=0):
         """(this rank's block of rank 0's `split`, all of rank 0's `whole`)."""
@@ -70,7 +70,7 @@ class TensorDistributor:
     def distribute_compressed(self, tensor, dim=0, comm_dtype="float16"):
         """This rank's block of rank 0's array along `dim`, rounded to `comm_dtype` on other ranks."""
         wire = self._narrow(comm_dtype, "distribute_compressed")
-        return self.mpi.scatter_tensor(tensor, dim, wire=wire)
+        return scattered(self.mpi, tensor, dim, 0, wire, "distribute_compressed")
 
     def gather_compressed(self, local, dim=0, comm_dtype="float16"):
         """The blocks joined along `dim` on rank 0, those of other ranks rounded; None elsewhere."""
@@ -81,7 +81,7 @@ class TensorDistributor:
     def broadcast_compressed(self, tensor, root=0, comm_dtype="float16"):
         """Root's array on every rank, rounded on the others."""
         wire = self._narrow(comm_dtype, "broadcast_compressed")
-        return self.mpi.broadcast_tensor(tensor, root, wire=wire)
+        return on_all_ranks(self.mpi, tensor, root, wire, "broadcast_compressed")
 
     def _narrow(self, comm_dtype, who):
         with told(self.mpi, who):
@@ -102,13 +102,16 @@ class TensorDistributor:
 
     def calculate_split_sizes(self, total):
         """The length of each rank's block of `total` indices."""
-        total = integer(total, "calculate_split_sizes", "total", least=0)
+        return self._split_sizes(total, "calculate_split_sizes")
+
+    def _split_sizes(self, total, who):
+        total = integer(total, who, "total", least=0)
         size = self.mpi.get_size()
         return [total // size + (rank < total % size) for rank in range(size)]
 
     def get_local_range(self, total):
         """(start, stop) of this rank's block of `total` indices."""
-        sizes = self.calculate_split_sizes(total)
+        sizes = self._split_sizes(total, "get_local_range")
         start = sum(sizes[: self.mpi.get_rank()])
         return start, start + sizes[self.mpi.get_rank()]
 

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import cuop
 from cuop import _core, clear_kernel_cache, enable_profiling, set_kernel_fusion
-from cuop._arguments import describe, truth
+from cuop._arguments import describe, switch
 from cuop.memory import snapshot_name
 from genesis.kernels import warm_up_kernels
 
@@ -68,14 +68,15 @@ def _name(device=None):
         device = current if current.type == "cuda" else "cuda"
     elif isinstance(device, int) and not isinstance(device, bool):
         device = f"cuda:{device}"
+    refusal = cuop.DeviceError(
+        f"cuda: device: {describe(device)} is not a GPU; use 'cuda' or 'cuda:N'"
+    )
     try:
         name = str(device)
-    except (TypeError, RecursionError):  # an object that cannot be printed names no device
-        name = ""
+    except (TypeError, RecursionError) as error:  # what cannot be printed names no device
+        raise refusal from error
     if not name.startswith("cuda"):
-        raise cuop.DeviceError(
-            f"cuda: device: {describe(device)} is not a GPU; use 'cuda' or 'cuda:N'"
-        )
+        raise refusal
     return str(cuop.Device(name))  # 'cuda' with its number
 
 
@@ -129,7 +130,7 @@ def enable_lazy_init(is_lazy=True):
 
     False raises DeviceError where there is no GPU.
     """
-    if not truth(is_lazy, "enable_lazy_init", "is_lazy"):
+    if not switch(is_lazy, "enable_lazy_init", "is_lazy"):
         _gpu()
 
 
@@ -279,7 +280,11 @@ class CUDAStorage:
     """Memory of a GPU for `shape` elements of `dtype`, taken when it is first used."""
 
     def __init__(self, shape, dtype, device_id=0):
-        self.dtype = cuop.dtype(dtype)
+        try:
+            self.dtype = cuop.dtype(dtype)
+        except cuop.Error as error:
+            words = str(error).removeprefix("dtype: ")
+            raise type(error)(f"CUDAStorage: {words}") from error
         try:
             self.shape = cuop.broadcast_to(cuop.empty(1, self.dtype, device="cpu"), shape).shape
         except cuop.Error as error:

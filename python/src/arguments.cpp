@@ -14,14 +14,17 @@ namespace {
 constexpr const char* kSizesInTuple = "; the sizes of a shape are given as one tuple";
 
 std::vector<int64_t> integers(const char* who, nb::handle object) {
+  const auto refuse_value = [&](Raised cause, const std::string& entry) {
+    refuse<DTypeError>(cat(who, ": an integer or a sequence of integers is needed, given ",
+                           class_name(object), entry),
+                       std::move(cause));
+  };
   const auto integer = [&](nb::handle item) {
-    nb::object index = nb::steal(PyNumber_Index(item.ptr()));
+    const bool has_index = PyIndex_Check(item.ptr()) != 0;
+    const nb::object index = has_index ? nb::steal(PyNumber_Index(item.ptr())) : nb::object();
     if (!index.is_valid()) {
-      if (PyErr_ExceptionMatches(PyExc_Exception) == 0) nb::raise_python_error();  // Ctrl-C
-      PyErr_Clear();
-      const std::string entry = item.is(object) ? "" : cat(" with ", describe(item));
-      throw DTypeError(cat(who, ": an integer or a sequence of integers is needed, given ",
-                           class_name(object), entry));
+      refuse_value(has_index ? wrong_kind() : nullptr,
+                   item.is(object) ? "" : cat(" with ", describe(item)));
     }
     const long long value = PyLong_AsLongLong(index.ptr());
     if (value == -1 && PyErr_Occurred() != nullptr) {
@@ -32,23 +35,26 @@ std::vector<int64_t> integers(const char* who, nb::handle object) {
   };
   if (PyIndex_Check(object.ptr()) != 0) return {integer(object)};
   if (PySequence_Check(object.ptr()) == 0 || nb::isinstance<nb::str>(object)) {
-    throw DTypeError(
-        cat(who, ": an integer or a sequence of integers is needed, given ", class_name(object)));
+    refuse_value(nullptr, "");
   }
   // What has items and no length need not end.
   const Py_ssize_t size = PySequence_Size(object.ptr());
-  if (size < 0) {
-    if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) throw nb::python_error();
-    PyErr_Clear();
-    throw DTypeError(
-        cat(who, ": an integer or a sequence of integers is needed, given ", class_name(object)));
-  }
+  if (size < 0) refuse_value(wrong_kind(), "");
   std::vector<int64_t> result;
   for (nb::handle item : nb::borrow<nb::sequence>(object)) {
     if (std::ssize(result) == size) break;
     result.push_back(integer(item));
   }
   return result;
+}
+
+/// str(part) of an argument that is known by its text; an E for one that has none.
+template <class E>
+std::string printed(nb::handle part, const char* who, nb::handle object) {
+  Raised why;
+  const std::optional<std::string> text = text_in(part, why);
+  if (text) return *text;
+  refuse<E>(cat(who, ": ", describe(object), " cannot be printed, and has no name"), why);
 }
 
 /// An integer of Python, of which very long ones are told by their length.
@@ -74,22 +80,21 @@ Scalar integer_scalar(const char* who, nb::handle index) {
 /// NumPy's complex scalars other than complex128, which Python does not count as complex.
 bool is_complex_scalar(nb::handle object) {
   if (PyComplex_Check(object.ptr())) return true;
-  if (!nb::hasattr(object, "dtype") || !nb::hasattr(object, "__complex__")) return false;
-  const nb::object dtype = object.attr("dtype");
-  return nb::hasattr(dtype, "kind") && message_of(dtype.attr("kind")) == "c";
+  if (PyLong_CheckExact(object.ptr()) != 0) return false;
+  const nb::object dtype = attribute_of(object, "dtype");
+  if (!dtype.is_valid() || !has_attribute(object, "__complex__")) return false;
+  const nb::object kind = attribute_of(dtype, "kind");
+  return kind.is_valid() && PyUnicode_Check(kind.ptr()) != 0 && text_of(kind) == "c";
 }
 
 // Through complex(): Py_complex is no part of Python's stable interface.
 std::complex<double> complex_value(const char* who, nb::handle object) {
-  const nb::handle complex(reinterpret_cast<PyObject*>(&PyComplex_Type));
-  nb::object value;
-  try {
-    value = complex(object);
-  } catch (const nb::python_error& error) {
-    // Of several elements; an exception of the object's own goes to the user.
-    const nb::object shape_error = nb::module_::import_("cuop.errors").attr("ShapeError");
-    if (!error.matches(PyExc_TypeError) && !error.matches(shape_error)) throw;
-    throw DTypeError(cat(who, ": ", class_name(object), " is not a number"));
+  PyObject* const complex = reinterpret_cast<PyObject*>(&PyComplex_Type);
+  PyObject* const arguments[] = {nullptr, object.ptr()};
+  const nb::object value = nb::steal(
+      PyObject_Vectorcall(complex, arguments + 1, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
+  if (!value.is_valid()) {
+    refuse<DTypeError>(cat(who, ": ", class_name(object), " is not a number"), wrong_kind());
   }
   return {PyComplex_RealAsDouble(value.ptr()), PyComplex_ImagAsDouble(value.ptr())};
 }
@@ -108,9 +113,11 @@ DType convert_argument(nb::handle object, TypeTag<DType>) {
   if (object.is(nb::handle(reinterpret_cast<PyObject*>(&PyBool_Type)))) return DType::kBool;
   if (object.is(nb::handle(reinterpret_cast<PyObject*>(&PyComplex_Type)))) return DType::kComplex64;
   // NumPy dtypes and scalar types have a name; torch and jax dtypes print as "torch.float32".
-  if (nb::hasattr(object, "name")) return parse_dtype(message_of(object.attr("name")));
-  if (nb::hasattr(object, "__name__")) return parse_dtype(message_of(object.attr("__name__")));
-  const std::string text = message_of(object);
+  for (const char* attribute : {"name", "__name__"}) {
+    const nb::object name = attribute_of(object, attribute);
+    if (name.is_valid()) return parse_dtype(printed<DTypeError>(name, "dtype", object));
+  }
+  const std::string text = printed<DTypeError>(object, "dtype", object);
   return parse_dtype(text.substr(text.rfind('.') + 1));
 }
 
@@ -120,7 +127,7 @@ Device convert_argument(nb::handle object, TypeTag<Device>) {
     throw DeviceError(cat("device: ", describe(object),
                           " is an integer, needed is 'cpu', 'cuda' or 'cuda:N'", kSizesInTuple));
   }
-  const std::string text = message_of(object);
+  const std::string text = printed<DeviceError>(object, "device", object);
   return text == "cuda" ? backend::current_gpu() : parse_device(text);
 }
 
@@ -151,13 +158,17 @@ Scalar number_of(const char* who, nb::handle object) {
   if (nb::isinstance<nb::bool_>(object)) return Scalar(nb::cast<bool>(object));
   if (nb::isinstance<nb::float_>(object)) return Scalar(nb::cast<double>(object));
   if (is_complex_scalar(object)) return Scalar(complex_value(who, object));
-  const nb::object index = nb::steal(PyNumber_Index(object.ptr()));
-  if (index.is_valid()) return integer_scalar(who, index);
-  PyErr_Clear();
-  nb::object number = nb::steal(PyNumber_Float(object.ptr()));
+  if (PyIndex_Check(object.ptr()) != 0) {
+    const nb::object index = nb::steal(PyNumber_Index(object.ptr()));
+    if (index.is_valid()) return integer_scalar(who, index);
+    wrong_kind();  // as tensors of real numbers say
+  }
+  const nb::object number = nb::steal(PyNumber_Float(object.ptr()));
   if (!number.is_valid()) {
-    PyErr_Clear();
-    throw DTypeError(cat(who, ": ", class_name(object), " is not a number"));
+    // What Python says of a text that is no number, which has no code of its own.
+    const bool is_own = PyType_GetSlot(Py_TYPE(object.ptr()), Py_nb_float) != nullptr;
+    refuse<DTypeError>(cat(who, ": ", class_name(object), " is not a number"),
+                       is_own ? wrong_kind() : python_answer());
   }
   return Scalar(nb::cast<double>(number));
 }
@@ -166,8 +177,9 @@ Scalar convert_argument(nb::handle object, TypeTag<Scalar>) { return number_of("
 
 TypedScalar convert_argument(nb::handle object, TypeTag<TypedScalar>) {
   TypedScalar number{number_of("number", object)};
-  const nb::object dtype = nb::getattr(object, "dtype", nb::none());
-  if (dtype.is_none()) return number;
+  if (is_python_number(object)) return number;
+  const nb::object dtype = attribute_of(object, "dtype");
+  if (!dtype.is_valid() || dtype.is_none()) return number;
   try {
     number.dtype = convert_argument(dtype, TypeTag<DType>{});
   } catch (const DTypeError&) {  // longdouble and the like count as Python's
@@ -181,17 +193,20 @@ void check_count(int64_t count, DType dtype, const char* place) {
 }
 
 bool has_numpy_elements(nb::handle object) {
-  return nb::hasattr(object, "__array__") || nb::hasattr(object, "__array_interface__") ||
-         nb::hasattr(object, "__array_struct__");
+  return has_attribute(object, "__array__") || has_attribute(object, "__array_interface__") ||
+         has_attribute(object, "__array_struct__");
 }
 
 nb::handle plain_bool(nb::handle object) noexcept {
   if (PyBool_Check(object.ptr()) != 0 || PyLong_Check(object.ptr()) != 0) return object;
   const std::string name = class_name(object);
   if (name != "bool" && name != "bool_") return object;
-  if (message_of(nb::getattr(object.type(), "__module__", nb::none())) != "numpy") return object;
-  const int is_true = PyObject_IsTrue(object.ptr());
-  return is_true < 0 ? object : nb::handle(is_true != 0 ? Py_True : Py_False);
+  const nb::object numpy = nb::steal(PyImport_ImportModule("numpy"));
+  const nb::object type =
+      numpy.is_valid() ? nb::steal(PyObject_GetAttrString(numpy.ptr(), "bool_")) : nb::object();
+  if (!type.is_valid()) PyErr_Clear();  // then this is none of NumPy's
+  if (!object.type().is(type)) return object;
+  return nb::handle(PyObject_IsTrue(object.ptr()) != 0 ? Py_True : Py_False);
 }
 
 bool is_python_number(nb::handle object) {

@@ -49,16 +49,24 @@ std::optional<Device> device_of_tensor(nb::handle object) {
   return nb::inst_ptr<Tensor>(object)->device();
 }
 
+/// Of Python's own numbers and lists, which are looked at most often.
+bool has_no_array(nb::handle object) {
+  return PyList_CheckExact(object.ptr()) || PyTuple_CheckExact(object.ptr()) || object.is_none() ||
+         is_python_number(object);
+}
+
 /// The GPU of another library's array. What cannot be taken is complained about when it is
 /// converted for its own sake.
 std::optional<Device> device_of_gpu_array(nb::handle object) {
-  const bool is_array = nb::hasattr(object, "__cuda_array_interface__") ||
-                        (nb::hasattr(object, "__dlpack__") && !PyObject_CheckBuffer(object.ptr()));
+  if (has_no_array(object) || is_numpy(object)) return std::nullopt;
+  const bool is_array =
+      (has_attribute(object, "__dlpack__") && !PyObject_CheckBuffer(object.ptr())) ||
+      has_attribute(object, "__cuda_array_interface__");
   if (!is_array) return std::nullopt;
   try {
     const Device device = import_any(object, std::nullopt).device();
     return device.is_cpu() ? std::nullopt : std::optional(device);
-  } catch (...) {
+  } catch (const Error&) {
     return std::nullopt;
   }
 }
@@ -103,12 +111,15 @@ nb::object numpy_array_of(nb::handle object) {
   try {
     return numpy("asarray")(object);
   } catch (nb::python_error& error) {
-    const bool is_read = !nb::hasattr(object, "__array__");  // by NumPy, which calls nothing of it
+    const bool is_read =
+        !has_attribute(object, "__array__");  // by NumPy, which calls nothing of it
     if (is_read && (error.matches(PyExc_ValueError) || error.matches(PyExc_TypeError))) {
-      throw DTypeError(cat("tensor: the array interface of ", class_name(object),
-                           " cannot be read: ", message_of(error.value())));
+      refuse<DTypeError>(cat("tensor: the array interface of ", class_name(object),
+                             " cannot be read: ", message_of(error.value())),
+                         std::make_shared<nb::python_error>(error));
     }
-    if (message_of(error.value()).find("not producing an array") == std::string::npos) {
+    if (!error.matches(PyExc_ValueError) ||
+        message_of(error.value()).find("not producing an array") == std::string::npos) {
       throw;
     }
     throw DTypeError(cat("tensor: the __array__ of ", class_name(object), " makes no array"));
@@ -121,12 +132,13 @@ Tensor import_any(nb::handle object, std::optional<DType> dtype) {
     throw DTypeError("tensor: the Tensor was never made; call cuop.tensor or the like");
   }
   if (PyType_Check(object.ptr())) {  // which has the methods of its objects
-    throw DTypeError(cat("tensor: the class ", message_of(object.attr("__name__")),
+    throw DTypeError(cat("tensor: the class ", name_of_class(object),
                          " cannot become a tensor; an object of it may"));
   }
+  if (has_no_array(object)) return import_numbers(object, dtype);
   if (is_numpy(object)) return import_numpy(object);
-  if (nb::hasattr(object, "__dlpack__")) return import_dlpack(object);
-  if (nb::hasattr(object, "__cuda_array_interface__")) return import_cuda_array(object);
+  if (has_attribute(object, "__dlpack__")) return import_dlpack(object);
+  if (has_attribute(object, "__cuda_array_interface__")) return import_cuda_array(object);
   if (auto tensor = import_buffer(object)) return *tensor;
   if (has_numpy_elements(object)) return import_numpy(numpy_array_of(object));
   return import_numbers(object, dtype);

@@ -21,13 +21,15 @@ Widths to_widths(nb::handle object) {
   const auto integers = [](nb::handle h) { return named_argument<Shape>(h, "pad_width"); };
   const auto pair = [&](const Shape& values) {
     if (values.ndim() != 1 && values.ndim() != 2) {
-      throw ShapeError(cat("pad: widths are an integer or pairs, given ", values));
+      throw ShapeError(cat("pad: pad_width: needed are an integer or pairs, given ", values));
     }
     return std::pair(values[0], values.back());
   };
-  const bool is_nested = PyIndex_Check(object.ptr()) == 0 && PySequence_Check(object.ptr()) != 0 &&
-                         !nb::isinstance<nb::str>(object) && length_or_none(object) > 0 &&
-                         PyIndex_Check(nb::object(object[nb::int_(0)]).ptr()) == 0;
+  const bool is_list = PyIndex_Check(object.ptr()) == 0 && PySequence_Check(object.ptr()) != 0 &&
+                       !nb::isinstance<nb::str>(object);
+  const Py_ssize_t length = is_list ? PySequence_Size(object.ptr()) : 0;
+  if (length < 0) wrong_kind();  // refused below
+  const bool is_nested = length > 0 && PyIndex_Check(nb::object(object[nb::int_(0)]).ptr()) == 0;
   if (!is_nested) return {pair(integers(object))};
   Widths widths;
   for (nb::handle each : nb::borrow<nb::sequence>(object)) widths.push_back(pair(integers(each)));

@@ -58,17 +58,25 @@ nb::object unpickle(Communicator& comm, const char* call, const std::string& tex
   } catch (const nb::python_error& error) {
     const std::string why =
         cat(call, ": an object that came cannot be read: ", class_name(error.value()), ": ",
-            message_of(error.value()));
+            message_of_raised(error.value()));
     without_gil([&] { comm.refuse_call(why); });
     throw;
   }
 }
 
 /// The rank that an exception names as the one that failed, as CommunicationError and MPIError do.
-std::optional<int> rank_of(nb::handle error) {
-  int rank = 0;
-  const bool names_one = nb::try_cast(nb::getattr(error, "rank", nb::none()), rank);
-  return names_one ? std::optional(rank) : std::nullopt;
+/// What its own code raises then does not take its place.
+std::optional<int> rank_of(nb::handle error) noexcept {
+  try {
+    Raised why;
+    const nb::object rank = attribute_of(error, "rank");
+    const auto number = rank.is_valid() ? integer_in(rank, why) : std::nullopt;
+    const bool names_one = number && std::in_range<int>(*number);
+    return names_one ? std::optional(static_cast<int>(*number)) : std::nullopt;
+  } catch (nb::python_error& raised) {
+    if (!raised.matches(PyExc_Exception)) keep_interrupt(std::move(raised));
+    return std::nullopt;
+  }
 }
 
 /// An exception of Python on its way through C++ threads, with a short text for the other ranks.
@@ -76,7 +84,7 @@ class PythonFailure : public dist::RankFailure {
  public:
   explicit PythonFailure(nb::python_error&& error)
       : error_(std::make_shared<nb::python_error>(std::move(error))),
-        text_(message_of(error_->type().attr("__name__")) + ": " + message_of(error_->value())),
+        text_(cat(class_name(error_->value()), ": ", message_of_raised(error_->value()))),
         rank_(rank_of(error_->value())) {}
   const char* what() const noexcept override { return text_.c_str(); }
   std::optional<int> rank() const noexcept override { return rank_; }
@@ -167,8 +175,11 @@ nb::object scatter(Communicator& comm, nb::handle objects, int64_t root) {
     with_gil([&] {
       const nb::object items = items_of(objects);
       if (!items.is_valid()) {
-        throw DTypeError(cat("scatter: objects: needed is a sequence of one object a rank, given ",
-                             describe(objects)));
+        const Raised why = PyErr_Occurred() != nullptr ? wrong_kind() : nullptr;
+        refuse<DTypeError>(
+            cat("scatter: objects: needed is a sequence of one object a rank, given ",
+                describe(objects)),
+            why);
       }
       if (static_cast<int>(nb::len(items)) != comm.size()) {
         throw ShapeError(

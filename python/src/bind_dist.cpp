@@ -1,6 +1,4 @@
 // cuop.dist: meshes, shardings and distributed tensors.
-#include <nanobind/stl/variant.h>
-
 #include "binders.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/algo/pipelined.h"
@@ -18,26 +16,29 @@ using dist::Sharding;
 using dist::Spec;
 using dist::Wire;
 
-/// None, the name of a mesh axis or several of them.
-using SpecEntry = std::optional<std::variant<std::string, std::vector<std::string>>>;
-
-Spec::Axes to_axes(const SpecEntry& entry) {
-  if (!entry) return {};
-  if (const auto* name = std::get_if<std::string>(&*entry)) return {*name};
-  return std::get<std::vector<std::string>>(*entry);
+/// Of None, the name of a mesh axis or several of them.
+Spec::Axes to_axes(nb::handle entry) {
+  if (entry.is_none()) return {};
+  if (nb::isinstance<nb::str>(entry)) return {text_of(entry)};
+  Raised why;
+  const nb::object items = items_of(entry);
+  if (!items.is_valid() && PyErr_Occurred() != nullptr) why = wrong_kind();
+  bool are_names = items.is_valid();
+  Spec::Axes names;
+  for (size_t i = 0; are_names && i < nb::len(items); ++i) {
+    const nb::object name = items[i];
+    are_names = nb::isinstance<nb::str>(name);
+    if (are_names) names.push_back(text_of(name));
+  }
+  if (are_names) return names;
+  refuse<ShapeError>(cat("P: ", describe(entry),
+                         " was given; needed is None, the name of a mesh axis or a tuple of names"),
+                     why);
 }
 
 Spec to_spec(const nb::args& entries) {
   std::vector<Spec::Axes> dims;
-  for (nb::handle entry : entries) {
-    SpecEntry given;
-    if (!nb::try_cast(entry, given)) {
-      throw ShapeError(
-          cat("P: ", describe(entry),
-              " was given; needed is None, the name of a mesh axis or a tuple of names"));
-    }
-    dims.push_back(to_axes(given));
-  }
+  for (nb::handle entry : entries) dims.push_back(to_axes(entry));
   return Spec(std::move(dims));
 }
 

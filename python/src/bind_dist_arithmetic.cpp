@@ -25,7 +25,7 @@ const DistTensor* parts_of(nb::handle object) {
 /// A tensor of no dimension, the same on every rank of `beside`.
 DistTensor on_all_ranks(nb::handle object, const DistTensor& beside) {
   const bool is_array = nb::isinstance<Tensor>(object) || has_numpy_elements(object) ||
-                        nb::hasattr(object, "__dlpack__");
+                        has_attribute(object, "__dlpack__");
   Tensor tensor;
   if (is_array) tensor = named_argument<Unplaced>(object, "other").tensor;
   if (!is_array || tensor.ndim() > 0) {

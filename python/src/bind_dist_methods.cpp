@@ -95,8 +95,7 @@ using OptionalAxes = std::optional<Arg<Axes>>;
 
 /// The reduction over `axis`; an empty tuple means no axis, as of tensors: each element alone.
 DistTensor reduce_over(const OptionalAxes& axis, const DistTensor& x, dist::ReduceOptions options) {
-  if (axis) options.axes = (*axis)->values;
-  options.is_over_none = axis && options.axes.empty();
+  if (axis) options.axes = ReduceAxes::exactly((*axis)->values);
   return dist::reduce(x, options);
 }
 

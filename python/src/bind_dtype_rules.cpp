@@ -13,7 +13,7 @@ DType dtype_of(nb::handle object, const char* argument) {
   const bool is_named = nb::isinstance<PyDType>(object) || nb::isinstance<nb::str>(object) ||
                         PyType_Check(object.ptr()) != 0;
   const bool is_array =
-      !is_named && (nb::isinstance<Tensor>(object) || nb::hasattr(object, "__dlpack__") ||
+      !is_named && (nb::isinstance<Tensor>(object) || has_attribute(object, "__dlpack__") ||
                     nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object) ||
                     has_numpy_elements(object));
   return is_array ? named_argument<Unplaced>(object, argument).tensor.dtype()
@@ -61,7 +61,7 @@ bool is_of_kind(DType dtype, nb::handle kind) {
     return false;
   }
   if (nb::isinstance<nb::str>(kind)) {
-    const auto text = message_of(kind);
+    const std::string text = text_of(kind);
     for (const auto& [name, has] : kKinds) {
       if (text == name) return has(dtype);
     }

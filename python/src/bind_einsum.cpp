@@ -30,10 +30,11 @@ ShapeError, MemoryError (which names the least limit that can be kept to).)";
 
 bool is_text(nb::handle object) { return PyUnicode_Check(object.ptr()) != 0; }
 
-[[noreturn]] void refuse_optimize(nb::handle given) {
-  throw ExecutionError(cat("einsum: optimize is ", message_of(given),
-                           "; allowed are True, False, the name of a search, a path as [(0, 1), "
-                           "(0, 1)], or a pair (name, most elements of an intermediate result)"));
+[[noreturn]] void refuse_optimize(nb::handle given, const Raised& why = nullptr) {
+  refuse<ExecutionError>(cat("einsum: optimize is ", message_of(given),
+                             "; allowed are True, False, the name of a search, a path as [(0, 1), "
+                             "(0, 1)], or a pair (name, most elements of an intermediate result)"),
+                         why);
 }
 
 /// An operand or the indices of one, when indices are numbers.
@@ -51,16 +52,15 @@ std::string letter_of(int64_t number) {
 }
 
 std::string numbered_term(nb::handle indices) {
-  const nb::object items = nb::steal(PyObject_GetIter(indices.ptr()));
-  if (!items.is_valid()) {  // an array without axes, or an exception of the object's own
-    if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) nb::raise_python_error();
-    PyErr_Clear();
-  }
-  if (is_text(indices) || PySequence_Check(indices.ptr()) == 0 || !items.is_valid()) {
-    throw ExecutionError(
+  const bool are_listed = !is_text(indices) && PySequence_Check(indices.ptr()) != 0;
+  const nb::object items = are_listed ? nb::steal(PyObject_GetIter(indices.ptr())) : nb::object();
+  if (!items.is_valid()) {
+    const Raised why = are_listed ? wrong_kind() : nullptr;  // as an array without axes says
+    refuse<ExecutionError>(
         cat("einsum: ", without_zeros(message_of(indices)),
             " stands where the indices of an operand are needed: a list of numbers "
-            "and at most one Ellipsis; an equation comes first"));
+            "and at most one Ellipsis; an equation comes first"),
+        why);
   }
   std::string term;
   int count = 0;
@@ -234,8 +234,10 @@ PathOptions path_options(nb::handle optimize, nb::handle memory_limit,
     options.order = optimize.is(nb::handle(Py_True)) ? PathSearch::kAuto : PathSearch::kInOrder;
   } else if (is_text(optimize)) {
     options.order = parse_path_search(nb::cast<std::string>(optimize));
-  } else if (PySequence_Check(optimize.ptr()) == 0 || length_or_none(optimize) < 0) {
+  } else if (PySequence_Check(optimize.ptr()) == 0) {
     refuse_optimize(optimize);
+  } else if (PySequence_Size(optimize.ptr()) < 0) {
+    refuse_optimize(optimize, wrong_kind());
   } else if (const auto list = nb::borrow<nb::sequence>(optimize);
              nb::len(list) == 2 && is_text(nb::object(list[0])) &&
              nb::cast<std::string>(nb::object(list[0])) != "einsum_path") {
@@ -267,9 +269,13 @@ TensordotAxes tensordot_axes(nb::handle axes, const char* argument) {
   if (PyIndex_Check(axes.ptr()) != 0) {
     return {named_argument<Shape>(axes, argument)[0], {}, false};
   }
-  if (!nb::isinstance<nb::sequence>(axes) || length_or_none(axes) != 2) {
-    throw ShapeError(
-        cat("tensordot: ", argument, " must be a number of axes or a pair (axes of a, axes of b)"));
+  const bool is_listed = nb::isinstance<nb::sequence>(axes);
+  const Py_ssize_t length = is_listed ? PySequence_Size(axes.ptr()) : 0;
+  if (length != 2) {
+    const Raised why = length < 0 ? wrong_kind() : nullptr;
+    refuse<ShapeError>(
+        cat("tensordot: ", argument, " must be a number of axes or a pair (axes of a, axes of b)"),
+        why);
   }
   return {0,
           {named_argument<Axes>(axes[0], argument).values,

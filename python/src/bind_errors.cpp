@@ -37,6 +37,9 @@ void raise(const char* class_name, const Error& error) {
     instance.attr("operation") = make_message(communication->call().operation);
     instance.attr("sequence") = communication->call().number;
   }
+  if (const auto* caused = dynamic_cast<const Caused*>(&error)) {
+    PyException_SetCause(instance.ptr(), caused->cause()->value().inc_ref().ptr());
+  }
   PyErr_SetObject(type.ptr(), instance.ptr());
 }
 

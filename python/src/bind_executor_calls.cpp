@@ -180,7 +180,7 @@ std::shared_ptr<executor::PassLog> pass_log(const nb::object& log) {
   if (log.is_none()) return nullptr;
   check_python_goes_on("executor: log");
   for (const char* name : {"is_kept", "left", "open", "begin", "array", "place", "join", "note"}) {
-    if (nb::hasattr(log, name)) continue;
+    if (has_attribute(log, name)) continue;
     throw DTypeError(cat("executor: log: needed is an object with the methods of ",
                          "cuop.cli.partial_output.PartialOutput, given ", class_name(log),
                          " has no ", name));

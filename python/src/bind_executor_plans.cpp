@@ -70,7 +70,8 @@ TileMachine tile_machine(int64_t devices, int64_t memory,
           bandwidth(upload, "upload", link.upload),
           bandwidth(download, "download", link.download),
           duplex.value_or(link.duplex),
-          device ? *device : dist::rank_machine(here, true)};
+          device ? *device : dist::rank_machine(here, true),
+          device ? WorkFigures{} : work_figures(here)};
 }
 
 executor::PlanPass on(const PlannedFor& machine) {

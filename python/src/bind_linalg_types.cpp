@@ -25,11 +25,14 @@ T pick(const char* who, nb::handle object, std::span<const T> integers) {
   if (nb::isinstance<nb::str>(object)) {
     return parse_choice<T>(who, text_of(object));
   }
-  int64_t number = 0;
-  if (!nb::try_cast<int64_t>(object, number)) {
-    throw DTypeError(cat(who, ": ", describe(object),
-                         " is neither a name nor an integer; names are ", names_of<T>()));
+  Raised why;
+  const std::optional<int64_t> given = integer_in(object, why);
+  if (!given) {
+    refuse<DTypeError>(cat(who, ": ", describe(object),
+                           " is neither a name nor an integer; names are ", names_of<T>()),
+                       why);
   }
+  const int64_t number = *given;
   if (integers.empty()) {
     throw ExecutionError(cat(who, ": the integer ", number,
                              " has no one meaning (the operator classes differ); write ",
@@ -75,7 +78,7 @@ Diag convert_argument(nb::handle object, TypeTag<Diag>) {
 }
 Uplo convert_argument(nb::handle object, TypeTag<Uplo>) { return pick<Uplo>("uplo", object, {}); }
 Uplo uplo_argument(nb::handle object, const Uplo (&meaning)[2], nb::handle type) {
-  const std::string who = cat(message_of(type.attr("__name__")), ": uplo");
+  const std::string who = cat(name_of_class(type), ": uplo");
   return pick<Uplo>(who.c_str(), object, meaning);
 }
 

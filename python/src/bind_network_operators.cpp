@@ -47,10 +47,7 @@ void bind_normalisation(Module& m) {
             "get_running_var", [statistic](const Op& op) { return statistic(op.running_var()); },
             "A copy of the running variance; None before it is set or a training step made it.");
         c.def(
-            "train",
-            [](Op& op, FlagObject on) {
-              op.guarded([&] { op.train(operator_flag(on, "is_training")); });
-            },
+            "train", [](Op& op, bool is_training) { guarded(op, [&] { op.train(is_training); }); },
             "is_training"_a = true, "Chooses training (True) or inference.");
         def_map(c, "x", "y", "Fills y, which may be x, and returns it.");
       });
@@ -152,12 +149,12 @@ void bind_windows(Module& m) {
         c.def(nb::init<>());
         c.def(
             "set_offset",
-            [](Op& op, Arg<WindowOffset> offset) { op.guarded([&] { op.set_offset(*offset); }); },
+            [](Op& op, Arg<WindowOffset> offset) { guarded(op, [&] { op.set_offset(*offset); }); },
             "offset"_a,
             "Where the window begins: an index of each axis, or the number of elements before it.");
         c.def(
             "set_shape",
-            [](Op& op, Arg<Shape> shape) { op.guarded([&] { op.set_shape(*shape); }); }, "shape"_a,
+            [](Op& op, Arg<Shape> shape) { guarded(op, [&] { op.set_shape(*shape); }); }, "shape"_a,
             "Shape of the window.");
         def_calls<1, InputObject, OutputObject, std::optional<Arg<WindowOffset>>,
                   std::optional<Arg<Shape>>>(

@@ -30,7 +30,7 @@ void bind_vectors(Module& m) {
   bind_operator<Dot>(
       m, "Dot", "Sum of x[i] y[i], kept in double precision.", []<class Op>(OperatorClass<Op>& c) {
         const auto with = [](Op& op, InputObject x, InputObject y, auto&& f) {
-          return op.guarded([&] {
+          return guarded(op, [&] {
             const Tensor a = operator_input(x, op), b = operator_input(y, op);
             const nb::gil_scoped_release released;
             return f(a, b);

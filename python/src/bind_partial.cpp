@@ -1,6 +1,5 @@
 #include "binders.h"
 #include "cuop/core/text.h"
-#include "cuop/ops/index/view.h"
 #include "cuop/ops/reduce/partial.h"
 
 namespace cuop::python {
@@ -40,11 +39,7 @@ void bind_partial(Module& m) {
       .def(
           "fold",
           [](const PartialReduction& self, Arg<Tensor> x, std::optional<Arg<Axes>> axis) {
-            if (!axis) return self.fold(x);
-            if (!(*axis)->values.empty()) return self.fold(x, (*axis)->values);
-            const Tensor& each = x;  // over no axis: each element alone
-            const int64_t added[] = {each.ndim()};
-            return self.fold(unsqueeze(each, added[0]), added);
+            return self.fold(x, axis ? cuop::Axes::exactly((*axis)->values) : cuop::Axes());
           },
           "x"_a, "axis"_a = nb::none(), Released(),
           "States of x over `axis` (None: all, (): none): uint8, one row of state_bytes a result. "

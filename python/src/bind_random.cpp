@@ -25,11 +25,12 @@ std::optional<Scalar> within_64_bits(nb::handle integer) {
 }
 
 nb::int_ to_integer(nb::handle object, const char* argument) {
-  PyObject* const index = PyNumber_Index(object.ptr());
+  const bool has_index = PyIndex_Check(object.ptr()) != 0;
+  PyObject* const index = has_index ? PyNumber_Index(object.ptr()) : nullptr;
   if (index != nullptr) return nb::steal<nb::int_>(index);
-  if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) nb::raise_python_error();
-  PyErr_Clear();
-  throw DTypeError(cat(Call::place(argument), ": needed is an integer, given ", describe(object)));
+  const Raised why = has_index ? wrong_kind() : nullptr;
+  refuse<DTypeError>(cat(Call::place(argument), ": needed is an integer, given ", describe(object)),
+                     why);
 }
 
 /// Integers in [low, high), whose end may be 2^63 or 2^64.

@@ -2,11 +2,11 @@
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
-#include "cuop/ops/index/view.h"
 #include "cuop/ops/output.h"
 #include "cuop/ops/reduce/cumulative_sum.h"
 #include "cuop/ops/reduce/difference.h"
 #include "cuop/ops/reduce/reduce.h"
+#include "cuop/ops/reduce/reduction.h"
 #include "define_both.h"
 
 namespace cuop::python {
@@ -18,18 +18,12 @@ using OptionalAxes = std::optional<Arg<Axes>>;
 using OptionalDType = std::optional<Arg<DType>>;
 using Initial = std::optional<Arg<Scalar>>;
 
-/// Calls reduce(x, axes); an empty tuple means no axis, as in NumPy: each element alone.
-template <class Reduce>
-Tensor over_axes(const Tensor& x, const OptionalAxes& axis, Reduce&& reduce) {
-  if (axis && (*axis)->values.empty()) {
-    const int64_t added = x.ndim();
-    if (added == kMaxDims) {
-      throw ShapeError(cat(Call::place("axis"), ": over no axis x may have at most ", kMaxDims - 1,
-                           " dimensions, it has ", kMaxDims));
-    }
-    return reduce(unsqueeze(x, added), std::vector<int64_t>{added}, false);
-  }
-  return reduce(x, axis ? (*axis)->values : std::vector<int64_t>{}, true);
+/// None is all axes; an empty tuple means no axis, as in NumPy: each element alone.
+cuop::Axes axes_of(const Tensor& x, const OptionalAxes& axis) {
+  if (!axis) return {};
+  const cuop::Axes axes = cuop::Axes::exactly((*axis)->values);
+  if (axes.are_none()) check_takes_axis(Call::place("axis").c_str(), x.ndim());
+  return axes;
 }
 
 /// The same for f whose last argument is `out`.
@@ -47,26 +41,24 @@ struct Wanted {
   Tensor (*fold)(const Operand&, const Operand&, const Tensor*) = nullptr;
 };
 
-/// Calls reduce(x, axes, keeps, out); with a dtype x is converted to it, and so is the result.
+/// Calls reduce(x, axes, out); with a dtype x is converted to it, and so is the result.
 template <class Reduce>
 Tensor reduced(const Tensor& x, const OptionalAxes& axis, const Wanted& wanted, Reduce&& reduce) {
-  return over_axes(x, axis, [&](const Tensor& t, cuop::Axes axes, bool keeps) {
-    const auto& [name, out, dtype, initial, fold] = wanted;
-    if (!dtype && !initial) return reduce(t, axes, keeps, out);
-    const Tensor* none = nullptr;
-    Tensor result = reduce(dtype ? cast(t, *dtype) : t, axes, keeps, none);
-    if (initial) {
-      const std::string who = cat(name, ": initial");
-      const Tensor first = scalar_tensor(who.c_str(), *initial, result.dtype(), result.device());
-      result = fold(result, first, nullptr);
-    }
-    if (dtype) result = cast(result, *dtype);
-    if (out == nullptr) return result;
-    const Tensor target =
-        prepare_output(name, out, result.shape(), result.dtype(), result.device());
-    copy_into(target, result);
-    return target;
-  });
+  const cuop::Axes axes = axes_of(x, axis);
+  const auto& [name, out, dtype, initial, fold] = wanted;
+  if (!dtype && !initial) return reduce(x, axes, out);
+  const Tensor* none = nullptr;
+  Tensor result = reduce(dtype ? cast(x, *dtype) : x, axes, none);
+  if (initial) {
+    const std::string who = cat(name, ": initial");
+    const Tensor first = scalar_tensor(who.c_str(), *initial, result.dtype(), result.device());
+    result = fold(result, first, nullptr);
+  }
+  if (dtype) result = cast(result, *dtype);
+  if (out == nullptr) return result;
+  const Tensor target = prepare_output(name, out, result.shape(), result.dtype(), result.device());
+  copy_into(target, result);
+  return target;
 }
 
 void define_sum(Module& m, const char* doc) {
@@ -75,8 +67,8 @@ void define_sum(Module& m, const char* doc) {
       [](Arg<Tensor> x, OptionalAxes axis, bool keepdims, std::string_view mode,
          OptionalDType dtype, Initial initial, Out out) {
         const Wanted wanted{"sum", pointer(out), converted(dtype), converted(initial), &add};
-        return reduced(x, axis, wanted, [&](const Tensor& t, auto axes, bool keeps, auto* to) {
-          return sum(t, axes, keepdims && keeps, parse_sum_mode(mode), to);
+        return reduced(x, axis, wanted, [&](const Tensor& t, auto axes, auto* to) {
+          return sum(t, axes, keepdims, parse_sum_mode(mode), to);
         });
       },
       doc, "axis"_a = nb::none(), "keepdims"_a = false, nb::kw_only(), "mode"_a = "plain",
@@ -89,8 +81,8 @@ void define_mean(Module& m, const char* doc) {
       [](Arg<Tensor> x, OptionalAxes axis, bool keepdims, std::string_view mode,
          OptionalDType dtype, Out out) {
         const Wanted wanted{"mean", pointer(out), converted(dtype)};
-        return reduced(x, axis, wanted, [&](const Tensor& t, auto axes, bool keeps, auto* to) {
-          return mean(t, axes, keepdims && keeps, parse_sum_mode(mode), to);
+        return reduced(x, axis, wanted, [&](const Tensor& t, auto axes, auto* to) {
+          return mean(t, axes, keepdims, parse_sum_mode(mode), to);
         });
       },
       doc, "axis"_a = nb::none(), "keepdims"_a = false, nb::kw_only(), "mode"_a = "plain",
@@ -103,8 +95,8 @@ void define_prod(Module& m, const char* doc) {
       [](Arg<Tensor> x, OptionalAxes axis, bool keepdims, OptionalDType dtype, Initial initial,
          Out out) {
         const Wanted wanted{"prod", pointer(out), converted(dtype), converted(initial), &multiply};
-        return reduced(x, axis, wanted, [&](const Tensor& t, auto axes, bool keeps, auto* to) {
-          return prod(t, axes, keepdims && keeps, to);
+        return reduced(x, axis, wanted, [&](const Tensor& t, auto axes, auto* to) {
+          return prod(t, axes, keepdims, to);
         });
       },
       doc, "axis"_a = nb::none(), "keepdims"_a = false, nb::kw_only(), "dtype"_a = nb::none(),
@@ -119,11 +111,10 @@ void define_extreme(Module& m, Wanted fixed, PlainFunction function, const char*
         Wanted wanted = fixed;
         wanted.out = pointer(out);
         wanted.initial = converted(initial);
-        return reduced(x, axis, wanted, [&](const Tensor& t, auto axes, bool keeps, auto* to) {
-          keeps = keepdims && keeps;
-          if (!initial || t.size() > 0) return function(t, axes, keeps, to);
+        return reduced(x, axis, wanted, [&](const Tensor& t, auto axes, auto* to) {
+          if (!initial || t.size() > 0) return function(t, axes, keepdims, to);
           return named_call(cat(fixed.name, ": initial"), [&] {  // the largest of nothing else
-            return full(any(t, axes, keeps).shape(), **initial, t.dtype(), t.device());
+            return full(any(t, axes, keepdims).shape(), **initial, t.dtype(), t.device());
           });
         });
       },
@@ -136,8 +127,8 @@ void define_plain(Module& m, const char* name, PlainFunction function, const cha
       m, name,
       [name, function](Arg<Tensor> x, OptionalAxes axis, bool keepdims, Out out) {
         const Wanted wanted{name, pointer(out)};
-        return reduced(x, axis, wanted, [&](const Tensor& t, auto axes, bool keeps, auto* to) {
-          return function(t, axes, keepdims && keeps, to);
+        return reduced(x, axis, wanted, [&](const Tensor& t, auto axes, auto* to) {
+          return function(t, axes, keepdims, to);
         });
       },
       doc, "axis"_a = nb::none(), "keepdims"_a = false, nb::kw_only(), "out"_a = nb::none());
@@ -150,8 +141,8 @@ void define_spread(Module& m, const char* name, SpreadFunction function, const c
       [name, function](Arg<Tensor> x, OptionalAxes axis, bool keepdims, double correction,
                        std::optional<double> ddof, OptionalDType dtype, Out out) {
         const Wanted wanted{name, pointer(out), converted(dtype)};
-        return reduced(x, axis, wanted, [&](const Tensor& t, auto axes, bool keeps, auto* to) {
-          return function(t, axes, ddof.value_or(correction), keepdims && keeps, to);
+        return reduced(x, axis, wanted, [&](const Tensor& t, auto axes, auto* to) {
+          return function(t, axes, ddof.value_or(correction), keepdims, to);
         });
       },
       doc, "axis"_a = nb::none(), "keepdims"_a = false, nb::kw_only(), "correction"_a = 0.0,
@@ -216,9 +207,7 @@ void bind_reduce(Module& m) {
   define(
       m, "norm",
       [](Arg<Tensor> x, double ord, OptionalAxes axis, bool keepdims, Out out) {
-        return over_axes(x, axis, [&](const Tensor& t, cuop::Axes axes, bool keeps) {
-          return norm(t, ord, axes, keepdims && keeps, pointer(out));
-        });
+        return norm(x, ord, axes_of(x, axis), keepdims, pointer(out));
       },
       "Vector norm (sum |x|^ord)^(1/ord) of the elements over `axis`: 2 Euclid, 1, inf largest and "
       "-inf smallest magnitude, 0 the count of nonzeros, any other real number. Integers give "

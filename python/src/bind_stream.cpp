@@ -47,19 +47,21 @@ PyStream make_stream(const OptionalDevice& device, int priority) {
 /// The stream behind an object of another library, or behind a number.
 PyStream external_stream(nb::handle object, Arg<Device> device) {
   nb::object number = nb::borrow(object);
-  if (nb::hasattr(object, "__cuda_stream__")) {
+  if (has_attribute(object, "__cuda_stream__")) {
     number = object.attr("__cuda_stream__")()[nb::int_(1)];
   } else {
     for (const char* name : {"cuda_stream", "ptr", "handle"}) {  // PyTorch, CuPy, Numba
-      if (nb::hasattr(object, name)) number = object.attr(name);
+      if (nb::object found = attribute_of(object, name); found.is_valid()) number = found;
     }
   }
-  int64_t handle = -1;
-  if (!nb::try_cast<int64_t>(number, handle) || handle < 0) {
-    throw DTypeError(
+  Raised why;
+  const int64_t handle = integer_in(number, why).value_or(-1);
+  if (handle < 0) {
+    refuse<DTypeError>(
         cat("external_stream: stream: needed is a stream of another library or its handle, a "
             "number of 0 or more in 64 bits, given ",
-            describe(object)));
+            describe(object)),
+        why);
   }
   backend::runtime(device);
   // Who lends a stream that may end has it kept until the process ends, as streams of our own are:
@@ -77,7 +79,8 @@ void wait_for(const PyStream& later, nb::handle other) {
     const PyStream& earlier = nb::cast<PyStream&>(other);
     backend::runtime(later.stream.device).order(later.stream, earlier.stream);
   } else {
-    throw DTypeError("Stream.wait: needed is a Stream or an Event");
+    throw DTypeError(
+        cat("Stream.wait: other: needed is a Stream or an Event, given ", describe(other)));
   }
 }
 

@@ -34,9 +34,10 @@ Tensor to(const Tensor& self, const nb::args& targets, std::optional<Arg<DType>>
   DType new_dtype = value_or(dtype, self.dtype());
   Device new_device = value_or(device, self.device());
   for (nb::handle target : targets) {
-    const std::string text = message_of(target);
+    Raised why;  // of an object without a text, which names no device
+    const std::string text = text_in(target, why).value_or("");
     const bool is_device =
-        nb::isinstance<PyDevice>(target) || text.rfind("cpu", 0) == 0 || text.rfind("cuda", 0) == 0;
+        nb::isinstance<PyDevice>(target) || text.starts_with("cpu") || text.starts_with("cuda");
     if (is_device) {
       new_device = named_argument<Device>(target, "args");
     } else {

@@ -106,7 +106,7 @@ std::vector<KernelArgument> kernel_arguments(const UserKernel& kernel, const nb:
     }
     const bool is_number = PyNumber_Check(object.ptr()) != 0 &&
                            PySequence_Check(object.ptr()) == 0 &&
-                           !nb::hasattr(object, "__dlpack__");
+                           !has_attribute(object, "__dlpack__");
     if (!is_number) {
       const size_t i = arguments.size();
       const auto& parameters = kernel.parameters();

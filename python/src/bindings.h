@@ -20,6 +20,7 @@
 #include "cuop/core/tensor.h"
 #include "cuop/core/window_offset.h"
 #include "cuop/ops/elementwise/operand.h"
+#include "raised.h"
 
 namespace nb = nanobind;
 
@@ -290,29 +291,5 @@ struct type_caster<cuop::python::Arg<T>> {
     return true;
   }
 };
-
-/// Integers: Python's, NumPy's and whatever has __index__, but not bool, which nanobind would take.
-template <class T>
-struct IntegerCaster {
-  NB_TYPE_CASTER(T, const_name("int"))
-
-  bool from_python(handle source, auto, cleanup_list*) noexcept {
-    if (PyBool_Check(source.ptr()) || PyIndex_Check(source.ptr()) == 0) return false;
-    const object index = steal(PyNumber_Index(source.ptr()));
-    const long long number = index.is_valid() ? PyLong_AsLongLong(index.ptr()) : -1;
-    const bool failed = PyErr_Occurred() != nullptr;
-    if (failed) PyErr_Clear();
-    if (failed || !std::in_range<T>(number)) return false;
-    value = static_cast<T>(number);
-    return true;
-  }
-  static handle from_cpp(T source, auto, cleanup_list*) noexcept {
-    return PyLong_FromLongLong(source);
-  }
-};
-template <>
-struct type_caster<int64_t> : IntegerCaster<int64_t> {};
-template <>
-struct type_caster<int> : IntegerCaster<int> {};
 
 }  // namespace nanobind::detail

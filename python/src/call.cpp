@@ -12,6 +12,7 @@
 #include "cuop/core/text.h"
 #include "cuop/dist/comm/checks.h"
 #include "cuop/operators/operator.h"
+#include "raised.h"
 
 namespace cuop::python {
 
@@ -31,7 +32,7 @@ std::string message_of_current() {
   try {
     throw;
   } catch (const nb::python_error& error) {  // whose what() fails for some texts
-    return message_of(error.value());
+    return message_of_raised(error.value());
   } catch (const std::exception& error) {
     return error.what();
   }
@@ -92,11 +93,8 @@ std::string needed(const Parameter& parameter) {
 void refuse_range(const std::string& place, const Parameter& parameter, nb::handle given) {
   if (PyBool_Check(given.ptr()) != 0 || PyIndex_Check(given.ptr()) == 0) return;
   const nb::object number = nb::steal(PyNumber_Index(given.ptr()));
-  if (!number.is_valid()) {
-    // An object's own exception goes to the user; arrays of several elements are no integer.
-    const nb::python_error error;
-    const nb::object shape_error = nb::module_::import_("cuop.errors").attr("ShapeError");
-    if (!error.matches(PyExc_TypeError) && !error.matches(shape_error)) throw error;
+  if (!number.is_valid()) {  // which it was a moment ago
+    wrong_kind();
     return;
   }
   const std::string text = cat(place, " is ", message_of(number));
@@ -198,24 +196,26 @@ std::string Call::place_of(const Parameter& parameter) const {
   return signature_.name.find('.') == std::string::npos ? cat(who(), ": ", parameter.name) : who();
 }
 
-void Call::refuse(size_t i) const {
+void Call::refuse(size_t i, const Raised& raised) const {
   const Parameter& parameter = signature_.parameters[i];
   const nb::handle given = arguments_[i];
   const std::string place = place_of(parameter);
   try {
+    if (raised != nullptr && !says_wrong_kind(*raised)) throw nb::python_error(*raised);
     if (i == 0 && has_self(signature_)) {
       const bool is_unmade = nb::inst_check(given) && !nb::inst_ready(given);
       throw DTypeError(cat(who(), ": this method of ", signature_.owner, " was given ",
                            describe(given), is_unmade ? ", which was never made" : ""));
     }
-    if (parameter.type->most != 0) refuse_range(place, parameter, given);
+    if (parameter.type->most != 0 && raised == nullptr) refuse_range(place, parameter, given);
     std::string words = needed(parameter);
-    if (words == "a tensor" && nb::hasattr(given, "__array__")) {
+    if (words == "a tensor" && has_attribute(given, "__array__")) {
       words += ", which cuop.asarray(array) makes of an array's own memory";
     } else if (parameter.takes_none && words != "None") {
       words += " or None";
     }
-    throw DTypeError(cat(place, ": needed is ", words, ", given ", describe(given)));
+    python::refuse<DTypeError>(cat(place, ": needed is ", words, ", given ", describe(given)),
+                               raised);
   } catch (...) {
     remember_current();
     throw;

@@ -7,6 +7,7 @@
 
 #include "cuop/core/error.h"
 #include "cuop/memory/mapped_file.h"
+#include "raised.h"
 #include "signature.h"
 #include "words.h"
 
@@ -35,8 +36,8 @@ class Call {
 
   /// The function, for messages.
   std::string who() const;
-  /// Throws what is wrong with argument i.
-  [[noreturn]] void refuse(size_t i) const;
+  /// Throws what is wrong with argument i, of which the object's own code has `raised`, if it has.
+  [[noreturn]] void refuse(size_t i, const Raised& raised = nullptr) const;
   /// Throws the exception being handled as one of argument i.
   [[noreturn]] void rethrow_for(size_t i) const;
 

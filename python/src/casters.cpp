@@ -1,6 +1,8 @@
 #include "casters.h"
 
+#include "callback.h"
 #include "cuop/core/text.h"
+#include "raised.h"
 
 namespace cuop::python {
 
@@ -31,14 +33,28 @@ std::string without_zeros(std::string text) {
   return text;
 }
 
-std::string message_of(nb::handle object) noexcept {
+std::string message_of(nb::handle object) {
   const nb::object text = nb::steal(PyObject_Str(object.ptr()));
   if (text.is_valid()) return text_of(text);
+  python_answer();
+  return cat('<', name_of_class(object.type()), " whose str() raises>");
+}
+
+std::string message_of_raised(nb::handle exception) noexcept {
+  try {
+    return message_of(exception);
+  } catch (nb::python_error& interrupt) {
+    keep_interrupt(std::move(interrupt));
+    return cat('<', name_of_class(exception.type()), " whose str() was interrupted>");
+  }
+}
+
+std::string name_of_class(nb::handle type) noexcept {
+  // Not its __name__, which may be what a class of classes makes of it.
+  const nb::object name = nb::steal(PyType_GetName(reinterpret_cast<PyTypeObject*>(type.ptr())));
+  if (name.is_valid()) return text_of(name);
   PyErr_Clear();
-  const nb::object name = nb::steal(PyObject_GetAttrString(object.type().ptr(), "__name__"));
-  PyErr_Clear();
-  const bool has_name = name.is_valid() && PyUnicode_Check(name.ptr()) != 0;
-  return cat('<', has_name ? text_of(name) : "object", " whose str() raises>");
+  return "object";  // no memory
 }
 
 PyObject* make_text(std::string_view bytes) noexcept {
@@ -53,22 +69,11 @@ nb::object make_message(std::string_view bytes) {
   return text;
 }
 
-Py_ssize_t length_or_none(nb::handle sequence) noexcept {
-  const Py_ssize_t length = PySequence_Size(sequence.ptr());
-  if (length < 0) PyErr_Clear();
-  return length;
-}
-
 nb::object items_of(nb::handle sequence) noexcept {
   PyObject* object = sequence.ptr();
   if (PyUnicode_Check(object) || PyBytes_Check(object) || PySequence_Check(object) == 0) return {};
-  if (PySequence_Size(object) < 0) {  // without a length it may have no end
-    PyErr_Clear();
-    return {};
-  }
-  nb::object items = nb::steal(PySequence_Tuple(object));
-  if (!items.is_valid()) PyErr_Clear();
-  return items;
+  if (PySequence_Size(object) < 0) return {};  // without a length it may have no end
+  return nb::steal(PySequence_Tuple(object));
 }
 
 }  // namespace cuop::python

@@ -35,6 +35,7 @@ struct Given {
   nb::detail::make_caster<T> caster;
   PyObject* object = nullptr;
   bool fits = false;
+  Raised raised;  ///< by the object's own code, which then does not fit
 };
 
 /// *args and **kwargs, of which nothing can be wrong.
@@ -72,11 +73,19 @@ void convert_late(std::vector<Arg<T>>& arguments) {
   for (Arg<T>& argument : arguments) argument.convert();
 }
 
+inline void look_for_interrupt(nb::handle) {}
+/// Throws it before anything is said of the arguments.
+template <class T, bool declines>
+void look_for_interrupt(const Given<T, declines>& given) {
+  if (given.raised != nullptr) [[unlikely]]
+    throw_interrupt(*given.raised);
+}
+
 inline void settle(const Call&, size_t, nb::handle) {}
 /// Throws unless argument i is what its parameter needs.
 template <class T, bool declines>
 void settle(const Call& call, size_t i, Given<T, declines>& given) {
-  if (!given.fits) call.refuse(i);
+  if (!given.fits) call.refuse(i, given.raised);
   if constexpr (is_converted_late<std::remove_cvref_t<T>>) {
     try {
       convert_late(given.caster.value);
@@ -132,6 +141,7 @@ auto called(const Signature* signature, F f, Form<R, Arguments...>) {
     const std::array<PyObject*, sizeof...(Arguments)> objects{object_of(given)...};
     const Call call(*signature, objects);
     return call.make([&]() -> R {
+      (look_for_interrupt(given), ...);
       size_t i = 0;
       (settle(call, i++, given), ...);
       if constexpr (is_released) {
@@ -344,7 +354,11 @@ struct type_caster<cuop::python::Given<T, declines>> {
     }
     value.fits = value.caster.from_python(
         source, flags | cast_flags::convert | none_disallowed_flag<T>, cleanup);
-    return value.fits || !declines;
+    if (value.fits) return true;
+    value.raised = cuop::python::take_raised();
+    // No other form of the function is tried after an exception of the object's own.
+    const bool is_own = value.raised != nullptr && !cuop::python::says_wrong_kind(*value.raised);
+    return !declines || is_own;
   }
   explicit operator cuop::python::Given<T, declines>&() { return value; }
 

@@ -47,8 +47,7 @@ inline std::vector<Tensor> given(const dist::CommunicatorPtr& comm, const char* 
 inline dist::ReduceOptions reduce_options(ReduceKind kind, const std::optional<Arg<Axes>>& dim,
                                           bool keepdim, std::string_view mode) {
   dist::ReduceOptions options{kind, {}, keepdim, parse_sum_mode(mode)};
-  if (dim) options.axes = (*dim)->values;
-  options.is_over_none = dim && options.axes.empty();
+  if (dim) options.axes = ReduceAxes::exactly((*dim)->values);
   return options;
 }
 

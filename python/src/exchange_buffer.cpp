@@ -126,8 +126,12 @@ std::optional<Tensor> import_buffer(nb::handle object) {
   auto holder = std::make_shared<BufferHolder>();
   Py_buffer& view = holder->view;
   if (PyObject_GetBuffer(object.ptr(), &view, PyBUF_RECORDS_RO) != 0) {
-    PyErr_Clear();  // a format the protocol cannot express (NumPy's datetime64, say)
-    return std::nullopt;
+    const Raised raised = take_raised();
+    for (PyObject* refusal : {PyExc_BufferError, PyExc_ValueError, PyExc_TypeError}) {
+      // A format the protocol cannot express (NumPy's datetime64, say).
+      if (raised->matches(refusal)) return std::nullopt;
+    }
+    throw nb::python_error(*raised);
   }
   const auto dtype = parse_format(view.format != nullptr ? view.format : "B", view.itemsize);
   if (!dtype) return std::nullopt;

@@ -52,10 +52,11 @@ Layout layout_of(nb::handle interface, int64_t bytes) {
 /// The GPU on which an object of another library says it lies; the current one, or the first, when
 /// it does not say.
 Device device_of(nb::handle object) {
-  nb::object device = nb::getattr(object, "device", nb::none());
+  const nb::object device = attribute_of(object, "device");
   for (const char* name : {"index", "id"}) {
-    nb::object index = nb::getattr(device, name, nb::none());
-    if (PyLong_Check(index.ptr()) != 0) return {DeviceType::kCuda, nb::cast<int>(index)};
+    const nb::object index = device.is_valid() ? attribute_of(device, name) : nb::object();
+    const bool is_index = index.is_valid() && PyLong_Check(index.ptr()) != 0;
+    if (is_index) return {DeviceType::kCuda, nb::cast<int>(index)};
   }
   const Device current = backend::current_device();
   return current.is_cpu() ? Device{DeviceType::kCuda, 0} : current;
@@ -78,10 +79,14 @@ void order_for_consumer(const char* who, const Tensor& tensor, nb::handle stream
     if (stream.is_none()) return;
     throw ExecutionError(cat(who, ": a CPU tensor has no stream; pass stream=None"));
   }
-  int64_t number = kLegacyStream;
-  if (!stream.is_none() && !nb::try_cast(stream, number)) {
-    throw DTypeError(cat(who, ": stream: needed is an integer or None, given ", describe(stream)));
+  Raised why;
+  const std::optional<int64_t> given =
+      stream.is_none() ? std::optional(kLegacyStream) : integer_in(stream, why);
+  if (!given) {
+    refuse<DTypeError>(cat(who, ": stream: needed is an integer or None, given ", describe(stream)),
+                       why);
   }
+  const int64_t number = *given;
   if (number == -1) return;  // the consumer orders the two itself
   if (number <= 0) {
     throw ExecutionError(cat(who, ": stream ", number,

@@ -102,7 +102,7 @@ Tensor wrap(const DLTensor& dl, std::shared_ptr<void> owner, bool is_read_only) 
 /// The capsule of a producer, whose work the current stream waits for.
 nb::object capsule_of(nb::handle producer) {
   nb::dict arguments;
-  if (nb::hasattr(producer, "__dlpack_device__")) {
+  if (has_attribute(producer, "__dlpack_device__")) {
     const auto [type, index] =
         nb::cast<std::pair<int, int>>(nb::tuple(producer.attr("__dlpack_device__")()));
     const Device device = device_of({type, index});
@@ -145,15 +145,15 @@ nb::object export_dlpack(const Tensor& tensor, bool is_versioned, bool is_copied
 
 Tensor import_dlpack(nb::handle object) {
   if (PyType_Check(object.ptr())) {  // which has the methods of its objects
-    throw DTypeError(cat("from_dlpack: the class ", message_of(object.attr("__name__")),
+    throw DTypeError(cat("from_dlpack: the class ", name_of_class(object),
                          " is no producer; an object of it may be"));
   }
   nb::object capsule;
   if (PyCapsule_CheckExact(object.ptr()) != 0) {
     capsule = nb::borrow(object);
-  } else if (nb::hasattr(object, "__dlpack__")) {
+  } else if (has_attribute(object, "__dlpack__")) {
     capsule = capsule_of(object);
-  } else if (nb::hasattr(object, "__cuda_array_interface__")) {
+  } else if (has_attribute(object, "__cuda_array_interface__")) {
     return import_cuda_array(object);
   } else {
     throw DTypeError("from_dlpack: the object has neither __dlpack__ nor __cuda_array_interface__");

@@ -19,12 +19,19 @@ std::optional<bool> wants_copy(const char* who, nb::handle copy) {
 
 /// The two integers of a device or a version.
 std::pair<int, int> pair_of(const char* argument, nb::handle object) {
-  std::pair<int, int> pair;
-  if (!nb::try_cast(object, pair)) {
-    throw DTypeError(
-        cat("__dlpack__: ", argument, ": needed are two integers, given ", describe(object)));
+  Raised why;
+  const nb::object items = items_of(object);
+  if (!items.is_valid() && PyErr_Occurred() != nullptr) why = wrong_kind();
+  std::vector<int> numbers;
+  for (size_t i = 0; items.is_valid() && i < nb::len(items); ++i) {
+    const std::optional<int64_t> number = integer_in(items[i], why);
+    if (number && std::in_range<int>(*number)) numbers.push_back(static_cast<int>(*number));
   }
-  return pair;
+  if (numbers.size() != 2 || nb::len(items) != 2) {
+    refuse<DTypeError>(
+        cat("__dlpack__: ", argument, ": needed are two integers, given ", describe(object)), why);
+  }
+  return {numbers[0], numbers[1]};
 }
 
 /// The tensor with the strides of row-major order where a stride is never used, because the axis

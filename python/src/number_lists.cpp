@@ -100,8 +100,9 @@ nb::object parsed(nb::handle object) {
     if (error.matches(errors.attr("Error"))) throw;  // of an entry
     // What the object itself raises, and what ends a program, is not about shapes.
     if (!error.matches(PyExc_ValueError) && !error.matches(PyExc_TypeError)) throw;
-    throw ShapeError(
-        cat("tensor: the nested list has no regular shape: ", message_of(error.value())));
+    refuse<ShapeError>(
+        cat("tensor: the nested list has no regular shape: ", message_of(error.value())),
+        std::make_shared<nb::python_error>(error));
   }
 }
 
@@ -110,6 +111,7 @@ struct Entries {
   std::optional<DType> own;  ///< promoted from those that have one: NumPy's scalars, arrays
   bool has_float = false, has_complex = false;  ///< of Python's own
   bool has_other = false;                       ///< neither a number nor anything with a dtype
+  Raised no_length = nullptr;                   ///< what such an object says of its length
   Lookout lookout = {};                         ///< there may be many
 
   bool are_integers() const {
@@ -124,14 +126,23 @@ nb::object as_floats(nb::handle array, nb::handle given, bool is_complex) {
     return numpy("asarray")(array, "dtype"_a = is_complex ? "complex128" : "float64");
   } catch (nb::python_error& error) {
     if (error.matches(PyExc_OverflowError)) {
-      throw OverflowError(cat("tensor: ", message_of(error.value())));
+      refuse<OverflowError>(cat("tensor: ", message_of(error.value())),
+                            std::make_shared<nb::python_error>(error));
     }
     if (!error.matches(PyExc_TypeError) && !error.matches(PyExc_ValueError)) throw;
-    throw DTypeError(
+    refuse<DTypeError>(
         cat("tensor: ", is_list(given) ? "an entry of the list" : describe(given),
             " cannot become a tensor; arrays, numbers and lists of them can",
-            nb::hasattr(given, "nnz") ? ", as what its to_dense() or toarray() makes" : ""));
+            has_attribute(given, "nnz") ? ", as what its to_dense() or toarray() makes" : ""),
+        std::make_shared<nb::python_error>(error));
   }
+}
+
+/// NumPy takes an object that raises when it is asked for its length for no sequence: it is asked
+/// again for what it raises.
+Raised asked_for_length(nb::handle object) {
+  const bool is_sequence = PySequence_Check(object.ptr()) != 0;
+  return is_sequence && PySequence_Size(object.ptr()) < 0 ? wrong_kind() : nullptr;
 }
 
 void look_through(nb::handle object, Entries& found) {
@@ -143,12 +154,13 @@ void look_through(nb::handle object, Entries& found) {
   } else if (PyList_Check(object.ptr()) || PyTuple_Check(object.ptr())) {
     for (nb::handle entry : nb::tuple(object)) look_through(entry, found);
   } else if (PyLong_Check(object.ptr()) == 0) {
-    nb::object dtype = nb::getattr(object, "dtype", nb::none());
+    nb::object dtype = attribute_of(object, "dtype");
+    const bool has_own = dtype.is_valid() && !dtype.is_none();
     const bool is_array = PyObject_CheckBuffer(object.ptr()) != 0 || has_numpy_elements(object);
-    if (dtype.is_none() && is_array) {
+    if (!has_own && is_array) {
       dtype = numpy("asarray")(object).attr("dtype");
     }
-    if (!dtype.is_none()) {
+    if (has_own || is_array) {
       const DType own = convert_argument(dtype, TypeTag<DType>{});
       found.own = found.own ? promote(*found.own, own) : own;
     } else if (PyFloat_Check(object.ptr())) {
@@ -157,6 +169,7 @@ void look_through(nb::handle object, Entries& found) {
       found.has_complex = true;
     } else {
       found.has_other = true;
+      if (found.no_length == nullptr) found.no_length = asked_for_length(object);
     }
   }
 }
@@ -213,6 +226,11 @@ Tensor import_numbers(nb::handle object, std::optional<DType> dtype) {
   Entries entries;
   if (kind == "O" || (is_inexact && !dtype)) look_through(object, entries);
   const bool wants_integers = dtype ? is_integer(*dtype) : entries.are_integers();
+  if (entries.no_length != nullptr) {
+    refuse<DTypeError>(cat("tensor: ", is_list(object) ? "an entry of the list" : describe(object),
+                           " does not tell its length, and cannot become a tensor"),
+                       entries.no_length);
+  }
   if (kind == "O" && !entries.has_other) {  // integers beyond 64 bits
     if (wants_integers) return exact(object, dtype);
     array = as_floats(array, object, entries.has_complex);

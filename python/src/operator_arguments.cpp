@@ -31,20 +31,13 @@ Tensor operator_output(OutputObject output, const char* argument) {
                        "; make one with cuop.empty, or share an array's memory with cuop.asarray"));
 }
 
-bool operator_flag(FlagObject flag, const char* argument) {
-  const nb::handle object = flag.object;
-  if (nb::isinstance<nb::bool_>(object)) return nb::cast<bool>(object);
-  int64_t number = 0;
-  if (nb::try_cast<int64_t>(object, number) && (number == 0 || number == 1)) return number == 1;
-  throw DTypeError(cat(argument, " must be True or False, given ", describe(object)));
-}
-
 std::string operator_path(PathObject path, const char* argument) {
   const nb::object text = nb::steal(PyOS_FSPath(path.object.ptr()));
-  if (!text.is_valid()) PyErr_Clear();
-  if (text.is_valid() && nb::isinstance<nb::str>(text)) return nb::cast<std::string>(text);
-  throw DTypeError(
-      cat(argument, " must be a str or an os.PathLike of one, given ", class_name(path.object)));
+  if (text.is_valid() && nb::isinstance<nb::str>(text)) return text_of(text);
+  const Raised why = text.is_valid() ? nullptr : wrong_kind();
+  refuse<DTypeError>(
+      cat(argument, " must be a str or an os.PathLike of one, given ", class_name(path.object)),
+      why);
 }
 
 }  // namespace cuop::python

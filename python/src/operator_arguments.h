@@ -14,21 +14,39 @@ struct Object {
 };
 struct AsInput : StubName<"ArrayLike"> {};
 struct AsOutput : StubName<"Tensor"> {};
-struct AsFlag : StubName<"bool"> {};
 struct AsPath : StubName<"PathLike"> {};
 struct AsUplo : StubName<"UploLike | int"> {};  // an integer too, where a class gives it a meaning
 using InputObject = Object<AsInput>;
 using OutputObject = Object<AsOutput>;
-using FlagObject = Object<AsFlag>;
 using PathObject = Object<AsPath>;
 using UploObject = Object<AsUplo>;
+
+/// op.guarded(work), after which errors have the cause that they had.
+template <class Work>
+std::invoke_result_t<Work> guarded(const Operator& op, Work&& work) {
+  Raised cause;
+  try {
+    return op.guarded([&] {
+      try {
+        return work();
+      } catch (const Caused& caused) {
+        cause = caused.cause();
+        throw;
+      }
+    });
+  } catch (const DTypeError& error) {
+    if (cause != nullptr) refuse<DTypeError>(error.what(), cause);
+    throw;
+  } catch (const ShapeError& error) {
+    if (cause != nullptr) refuse<ShapeError>(error.what(), cause);
+    throw;
+  }
+}
 
 /// An input: a tensor as it is, anything else converted to the operator's dtype.
 Tensor operator_input(InputObject input, const Operator& op);
 /// An output or a tensor that is changed: must be a Tensor, because a converted copy would be lost.
 Tensor operator_output(OutputObject output, const char* argument);
-/// True or False, or 1 or 0.
-bool operator_flag(FlagObject flag, const char* argument);
 /// A path as text: of a str or an os.PathLike.
 std::string operator_path(PathObject path, const char* argument);
 

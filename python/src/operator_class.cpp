@@ -27,7 +27,7 @@ void def_jit_members(nb::handle jit_class) {
           "set_persistent_cache_directory",
           [](Operator& op, PathObject path) {
             controls(op).set_persistent_cache_directory(
-                op.guarded([&] { return operator_path(path, "path"); }));
+                guarded(op, [&] { return operator_path(path, "path"); }));
           },
           "path"_a,
           "Where this wrapper keeps its choices and its kernels; GlobalJITConfig.cache_dir "

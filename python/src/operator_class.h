@@ -54,7 +54,7 @@ void def_calls(OperatorClass<Op>& c, Convert convert, const char* doc, const Ext
   c.def(
       "forward",
       [convert](Op& op, Arguments... arguments) {
-        op.guarded([&] {
+        guarded(op, [&] {
           const auto converted = convert(op, arguments...);
           const nb::gil_scoped_release released;
           std::apply([&](const auto&... values) { op.forward(values...); }, converted);
@@ -65,7 +65,7 @@ void def_calls(OperatorClass<Op>& c, Convert convert, const char* doc, const Ext
   c.def(
       "cost",
       [convert](Op& op, Arguments... arguments) {
-        return op.guarded([&] {
+        return guarded(op, [&] {
           const auto converted = convert(op, arguments...);
           const Cost cost =
               std::apply([&](const auto&... values) { return op.task(values...).cost; }, converted);
@@ -77,7 +77,7 @@ void def_calls(OperatorClass<Op>& c, Convert convert, const char* doc, const Ext
     c.def(
         "warmup",
         [convert](Op& op, Arguments... arguments) {
-          op.guarded([&] {
+          guarded(op, [&] {
             const auto converted = convert(op, arguments...);
             const nb::gil_scoped_release released;
             std::apply([&](const auto&... values) { op.warm_up(values...); }, converted);
@@ -107,7 +107,7 @@ void def_setter(OperatorClass<Op>& c, const char* name, Set set, const char* arg
   c.def(
       name,
       [set](Op& op, InputObject value) {
-        op.guarded([&] {
+        guarded(op, [&] {
           const Tensor tensor = operator_input(value, op);
           const nb::gil_scoped_release released;
           (op.*set)(tensor);

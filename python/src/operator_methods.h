@@ -34,7 +34,7 @@ inline constexpr OperatorName kComparisons[] = {{"equal", "eq"},   {"not_equal",
 /// What operators take beside tensors.
 inline bool is_number_or_array(nb::handle object) {
   return PyLong_Check(object.ptr()) || PyFloat_Check(object.ptr()) ||
-         PyComplex_Check(object.ptr()) || nb::hasattr(object, "__dlpack__") ||
+         PyComplex_Check(object.ptr()) || has_attribute(object, "__dlpack__") ||
          has_numpy_elements(object);
 }
 

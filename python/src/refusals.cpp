@@ -67,7 +67,7 @@ std::string reason() {
   } catch (const nb::python_error& error) {
     const nb::object failure = nb::module_::import_("cuop.errors").attr("CommunicationError");
     if (error.matches(failure)) return "";
-    return cat(class_name(error.value()), ": ", message_of(error.value()));
+    return cat(class_name(error.value()), ": ", message_of_raised(error.value()));
   } catch (const CommunicationError&) {
     return "";
   } catch (const std::exception& error) {

@@ -48,7 +48,10 @@ bool contains(nb::handle self, nb::handle value) {
   const nb::object same = nb::steal(PyObject_RichCompare(self.ptr(), value.ptr(), Py_EQ));
   if (!same.is_valid()) throw nb::python_error();
   const bool is_compared = nb::isinstance<T>(same);  // else with something of another kind
-  return nb::cast<bool>(is_compared ? same.attr("any")().attr("item")() : same);
+  const nb::object answer = is_compared ? same.attr("any")().attr("item")() : same;
+  const int is_true = PyObject_IsTrue(answer.ptr());
+  if (is_true < 0) throw nb::python_error();
+  return is_true != 0;
 }
 inline constexpr const char* kContainsStub = "def __contains__(self, value: object, /) -> bool";
 

@@ -5,6 +5,7 @@
 #include "casters.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "raised.h"
 
 namespace cuop::python {
 
@@ -21,26 +22,30 @@ void restate(std::exception_ptr& error, const std::string& who) {
   try {
     std::rethrow_exception(error);
   } catch (const E& given) {
-    if (typeid(given) != typeid(E)) return;  // a class derived from it has its own turn
-    error = std::make_exception_ptr(E(cat(who, ": ", without_head(given.what()))));
+    const auto text = [&] { return cat(who, ": ", without_head(given.what())); };
+    if (typeid(given) == typeid(E)) {  // a class derived from it has its own turn
+      error = std::make_exception_ptr(E(text()));
+    } else if (const auto* caused = dynamic_cast<const CausedBy<E>*>(&given)) {
+      error = std::make_exception_ptr(CausedBy<E>(text(), caused->cause()));
+    }
   } catch (...) {
   }
 }
 
 }  // namespace
 
-std::string class_name(nb::handle object) {
-  return message_of(nb::handle(object.type()).attr("__name__"));
-}
+std::string class_name(nb::handle object) noexcept { return name_of_class(object.type()); }
 
 std::string describe(nb::handle object) {
   const bool is_scalar = object.is_none() || PyFloat_CheckExact(object.ptr()) ||
                          PyLong_Check(object.ptr()) || PyUnicode_CheckExact(object.ptr());
   if (is_scalar) {
-    const std::string text = message_of(nb::repr(object));
-    if (text.size() <= 40) return text;
+    const nb::object text = nb::steal(PyObject_Repr(object.ptr()));
+    if (!text.is_valid()) python_answer();  // of integers of some thousand digits
+    const std::string words = text.is_valid() ? text_of(text) : "";
+    if (text.is_valid() && words.size() <= 40) return words;
   }
-  if (PyType_Check(object.ptr())) return cat("the class ", message_of(object.attr("__name__")));
+  if (PyType_Check(object.ptr())) return cat("the class ", name_of_class(object));
   return class_name(object);
 }
 

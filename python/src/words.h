@@ -12,7 +12,7 @@ namespace cuop::python {
 namespace nb = nanobind;
 
 /// The name of an object's class, without its module.
-std::string class_name(nb::handle object);
+std::string class_name(nb::handle object) noexcept;
 
 /// What was given, in words: a short scalar itself, of everything else the name of its class.
 std::string describe(nb::handle object);

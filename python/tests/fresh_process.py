@@ -4,6 +4,9 @@ import os
 import subprocess
 import sys
 
+#: For programs that import what their tests do.
+TEST_PATH = {"PYTHONPATH": os.pathsep.join(sys.path)}
+
 
 def run(command, variables=(), unset=(), timeout=120):
     """The finished process of a command that saw these variables, and none of those `unset`."""

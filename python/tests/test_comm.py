@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from in_threads import in_threads
 
 import cuop
 from cuop import dist
@@ -212,7 +213,7 @@ def test_wrong_arguments():
 def test_a_second_thread_of_a_rank_is_refused():
     def work(comm):
         comm.timeout = 600
-        threads, errors = [], []
+        errors = []
 
         def all_gather():
             try:
@@ -221,11 +222,7 @@ def test_a_second_thread_of_a_rank_is_refused():
             except cuop.errors.Error as error:
                 errors.append(error)
 
-        for _ in range(2):
-            threads.append(threading.Thread(target=all_gather))
-            threads[-1].start()
-        for thread in threads:
-            thread.join()
+        in_threads(all_gather, all_gather)
         return errors
 
     for _ in range(20):
@@ -234,24 +231,16 @@ def test_a_second_thread_of_a_rank_is_refused():
 
 
 def test_threads_use_the_only_rank_together():
-    comm, failed = dist.world(), []
+    comm = dist.world()
 
     def work():
-        try:
-            for _ in range(200):
-                assert comm.all_gather(1) == [1]
-                comm.send(2, 0, tag=threading.get_native_id() % 60000)
-                assert comm.recv(0, tag=threading.get_native_id() % 60000) == 2
-                assert distributed_matmul([[2.0]], [[3.0]], MPIManager(comm), None) == 6
-        except Exception as error:
-            failed.append(error)
+        for _ in range(200):
+            assert comm.all_gather(1) == [1]
+            comm.send(2, 0, tag=threading.get_native_id() % 60000)
+            assert comm.recv(0, tag=threading.get_native_id() % 60000) == 2
+            assert distributed_matmul([[2.0]], [[3.0]], MPIManager(comm), None) == 6
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failed == []
+    in_threads(*[work] * 4)
 
 
 def test_launcher_of_a_plain_process():

@@ -1,11 +1,10 @@
 """Reductions, transforms and conversions of DistTensors, strict(), and chains of all of them."""
 
-import threading
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_threads import in_threads
 from test_dist_arithmetic import RANKS, parted, same, shardings
 
 import cuop
@@ -224,12 +223,8 @@ def test_strict_forbids_what_gathers_silently():
 
 
 def test_strict_is_a_matter_of_threads():
-    seen = []
     with dist.strict():
-        thread = threading.Thread(target=lambda: seen.append(dist.is_strict()))
-        thread.start()
-        thread.join()
-        assert seen == [False]
+        assert in_threads(dist.is_strict) == [False]
         assert dist.run_ranks(lambda comm: dist.is_strict(), 3) == [True] * 3
         with pytest.raises(ValueError), dist.strict():
             raise ValueError

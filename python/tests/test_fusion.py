@@ -2,12 +2,12 @@
 
 import asyncio
 import inspect
-import threading
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_threads import in_threads
 
 import cuop
 
@@ -214,18 +214,8 @@ def test_a_block_that_another_thread_leaves_fuses_no_more():
 
     suspended = block()
     value = next(suspended)
-    errors = []
-
-    def leave():
-        try:
-            list(suspended)
-        except cuop.ExecutionError as error:
-            errors.append(str(error))
-
-    thread = threading.Thread(target=leave)
-    thread.start()
-    thread.join()
-    assert "another thread has entered this block" in errors[0]
+    with pytest.raises(cuop.ExecutionError, match="another thread has entered this block"):
+        in_threads(lambda: list(suspended))
     assert value.tolist() == [2.0] * 3
     assert len(cuop.explain(lambda: cuop.ones(3) + 1).groups) == 1  # ends with its own block
 
@@ -234,8 +224,6 @@ def test_another_threads_writes_come_after_what_was_recorded():
     x = cuop.zeros(64)
     with cuop.fused():
         y = x + 1
-        thread = threading.Thread(target=x.fill, args=(5,))
-        thread.start()
-        thread.join()
+        in_threads(lambda: x.fill(5))
         z = x + 1
     assert (y.tolist()[0], z.tolist()[0]) == (1.0, 6.0)

@@ -175,3 +175,19 @@ def test_ctrl_c_ends_a_wait_for_another_process(master_port):
     error = other.communicate(timeout=120)[1]
     assert_passes(done)
     assert other.returncode == 0, error
+
+
+@pytest.mark.parametrize("ends", ["KeyboardInterrupt()", "SystemExit(7)"])
+def test_what_ends_the_import_is_raised_by_it(ends):
+    """Not as the cause of an ImportError. The extension asks for the main thread as it begins."""
+    done = run_with(
+        {},
+        "import threading\n"
+        f"def end(): raise {ends}\n"
+        "threading.main_thread = end\n"
+        "try:\n"
+        "    import cuop\n"
+        "except BaseException as error:\n"
+        "    print(type(error).__name__, error.__cause__)\n",
+    )
+    assert done.stdout == f"{ends.partition('(')[0]} None\n", done.stderr

@@ -2,11 +2,11 @@
 
 import os
 import pathlib
-import threading
 
 import numpy as np
 import pytest
 from fresh_process import output_of
+from in_threads import in_threads
 from wrappers import case, kinds, names
 
 import cuop
@@ -416,19 +416,12 @@ def test_a_wrapper_may_be_used_by_several_threads_at_once():
     jit, inputs, shape = case("Gemm", "JIT", "Float")
     op, _, _ = case("Gemm", "", "Float")
     expected = np.asarray(op.forward(*inputs, cuop.ones(shape)))
-    failures = []
 
     def work():
         for _ in range(20):
             y = np.asarray(jit.forward(*inputs, cuop.ones(shape)))
-            if not np.allclose(y, expected, atol=1e-3):
-                failures.append(y)
+            np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-3)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
+    in_threads(*[work] * 4)
     statistics = jit.get_statistics()
     assert statistics.cache_hits + statistics.cache_misses == 80

@@ -6,11 +6,12 @@ import json
 import os
 import pickle
 import sys
-import threading
+from functools import partial
 
 import numpy as np
 import pytest
-from fresh_process import run_with
+from fresh_process import TEST_PATH, run_with
+from in_threads import in_threads
 
 import cuop
 import genesis.cuda
@@ -190,20 +191,14 @@ def test_a_callback_that_cannot_be_called_is_refused(pool, wrong):
 
 def test_threads_share_the_pool(pool):
     before = cuop.memory_allocated(pool)
-    results = []
 
     def work(number):
         total = 0
         for i in range(50):
             total += cuop.full(1000 + i, number, device=pool).sum().item()
-        results.append(total == number * sum(1000 + i for i in range(50)))
+        assert total == number * sum(1000 + i for i in range(50))
 
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert results == [True] * 4
+    in_threads(*(partial(work, n) for n in range(4)))
     assert cuop.memory_allocated(pool) == before
 
 
@@ -301,7 +296,9 @@ def test_debugging_finds_writes_outside_and_lists_leaks_at_exit():
 
 DEBUGGED_THREADS = """
 import threading
+from functools import partial
 import cuop
+from in_threads import in_threads
 
 cuop.enable_memory_debugging(device="cpu")
 is_over = threading.Event()
@@ -314,19 +311,20 @@ def work(k):
         n += 1
 
 
-threads = [threading.Thread(target=work, args=(k,)) for k in range(3)]
-for thread in threads:
-    thread.start()
-found = [cuop.check_memory("cpu") for _ in range(40)]
-is_over.set()
-for thread in threads:
-    thread.join()
+def check():
+    try:
+        return [cuop.check_memory("cpu") for _ in range(40)]
+    finally:
+        is_over.set()
+
+
+found = in_threads(check, *(partial(work, k) for k in range(3)))[0]
 assert found == [[]] * 40, found[-1][:3]
 """
 
 
 def test_a_check_amid_threads_finds_nothing_in_a_sound_program():
-    done = run_with({}, DEBUGGED_THREADS)
+    done = run_with(TEST_PATH, DEBUGGED_THREADS)
     assert (done.returncode, done.stderr) == (0, "")
 
 

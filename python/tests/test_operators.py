@@ -1,12 +1,13 @@
 """Operator objects of linear algebra against NumPy and SciPy in double precision."""
 
-import threading
+from functools import partial
 
 import numpy as np
 import pytest
 import scipy.linalg
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_threads import in_threads
 
 import cuop
 
@@ -349,7 +350,6 @@ def test_operators_may_be_used_by_several_threads_at_once():
     b = rng.standard_normal((48, 48)).astype(np.float32)
     gemm = cuop.GemmFloat()
     gemm.set_weight(b)
-    failures = []
 
     def work(seed):
         a = np.random.default_rng(seed).standard_normal((32, 48)).astype(np.float32)
@@ -357,16 +357,11 @@ def test_operators_may_be_used_by_several_threads_at_once():
         c = cuop.zeros((32, 48))
         for _ in range(50):
             gemm.forward(a, c)
-            if not np.allclose(np.asarray(c), expected, atol=1e-3):
-                failures.append(seed)
+            np.testing.assert_allclose(np.asarray(c), expected, rtol=1e-5, atol=1e-3)
             own = cuop.GemmFloat(alpha=2.0)
             own.set_weight(b)
-            if not np.allclose(np.asarray(own.forward(a, c)), 2 * expected, atol=1e-3):
-                failures.append(seed)
+            np.testing.assert_allclose(
+                np.asarray(own.forward(a, c)), 2 * expected, rtol=1e-5, atol=1e-3
+            )
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
+    in_threads(*(partial(work, seed) for seed in range(6)))

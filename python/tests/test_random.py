@@ -1,10 +1,9 @@
 """Random tensors: distributions on fixed seeds, reproducibility, ranges and errors."""
 
-import threading
-
 import numpy as np
 import pytest
 import scipy.stats
+from in_threads import in_threads
 from raised_errors import each_raises
 
 import cuop
@@ -150,17 +149,7 @@ def test_known_words_give_known_numbers():
 
 def test_threads_draw_disjoint_numbers():
     generator = cuop.Generator(4)
-    drawn = []
-    threads = [
-        threading.Thread(
-            target=lambda: drawn.append(values(cuop.random(1000, "float64", generator=generator)))
-        )
-        for _ in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    drawn = in_threads(*[lambda: values(cuop.random(1000, "float64", generator=generator))] * 8)
     together = np.sort(np.concatenate(drawn))
     whole = np.sort(values(cuop.random(8000, "float64", generator=cuop.Generator(4))))
     assert np.array_equal(together, whole)

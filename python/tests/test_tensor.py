@@ -4,14 +4,15 @@ import copy
 import ctypes
 import gc
 import pickle
-import threading
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from in_threads import in_threads
 
 import cuop
 
@@ -306,22 +307,12 @@ def test_views_are_numpys():
 
 
 def test_several_threads():
-    failures = []
-
     def work(seed):
-        try:
-            array = np.random.default_rng(seed).normal(size=(50, 60))
-            for _ in range(50):
-                np.testing.assert_array_equal(cuop.tensor(array).T.contiguous().to_numpy(), array.T)
-        except Exception as error:  # noqa: BLE001
-            failures.append(error)
+        array = np.random.default_rng(seed).normal(size=(50, 60))
+        for _ in range(50):
+            np.testing.assert_array_equal(cuop.tensor(array).T.contiguous().to_numpy(), array.T)
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures
+    in_threads(*(partial(work, seed) for seed in range(6)))
 
 
 def test_errors_are_also_pythons():

@@ -1,7 +1,7 @@
 """Objects whose constructor never ran raise wherever they are used; none ends the process."""
 
 import pytest
-from fresh_process import run_with
+from fresh_process import TEST_PATH, run_with
 
 pytestmark = pytest.mark.cpu
 
@@ -115,9 +115,9 @@ def test_the_reproduction():
 
 
 BLOCKS = """
-import threading
 import cuop
 from cuop import _core
+from in_threads import in_threads
 
 def raises(call, words):
     try:
@@ -126,11 +126,6 @@ def raises(call, words):
         assert words in str(error), error
     else:
         raise AssertionError(words)
-
-def elsewhere(call):
-    thread = threading.Thread(target=call)
-    thread.start()
-    thread.join()
 
 reports = _core._FusionReports()
 raises(lambda: reports.groups, "inside of the block")
@@ -144,7 +139,7 @@ fused = cuop.fused()
 fused.__exit__()
 fused.__enter__()
 x = cuop.ones(3) + 1
-elsewhere(lambda: raises(lambda: fused.__exit__(), "another thread"))
+in_threads(lambda: raises(lambda: fused.__exit__(), "another thread"))
 fused.__exit__()
 assert x.tolist() == [2, 2, 2]
 
@@ -168,13 +163,13 @@ for kind in (_core._FusionReports, cuop.fused):
     del block
     held = [kind()]
     held[0].__enter__()
-    elsewhere(held.clear)
+    in_threads(held.clear)
     entered = []
     def enter():
         entered.append(kind())
         entered[0].__enter__()
         entered.append(cuop.ones(3) + 1)
-    elsewhere(enter)
+    in_threads(enter)
     assert entered[1].tolist() == [2, 2, 2]
     entered.clear()
     assert (cuop.ones(3) * 4).tolist() == [4, 4, 4]
@@ -191,5 +186,5 @@ print("all")
 
 
 def test_blocks_that_are_left_in_odd_ways():
-    done = run_with({}, BLOCKS)
+    done = run_with(TEST_PATH, BLOCKS)
     assert (done.returncode, done.stdout) == (0, "all\n"), done.stderr

@@ -88,7 +88,8 @@ def run_ranks(work, ranks):
         try:
             return work(comm)
         except BaseException as error:
-            error.add_note(f"raised on rank {comm.rank} of {comm.size}")
+            with contextlib.suppress(Exception):  # of what an exception makes of notes
+                error.add_note(f"raised on rank {comm.rank} of {comm.size}")
             raise
 
     return _dist.run_ranks(named, ranks)

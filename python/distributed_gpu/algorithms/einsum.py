@@ -10,9 +10,9 @@ from collections.abc import Iterable
 
 import cuop
 from cuop import dist
-from cuop._arguments import refused
+from cuop._arguments import refused, switch
 from distributed_gpu._arrays import kind_of, plain, to_kind
-from distributed_gpu._call import from_root
+from distributed_gpu._call import check_manager, from_root, told
 
 __all__ = [
     "compare_optimization_strategies",
@@ -45,7 +45,10 @@ def distributed_einsum(
     memory_limit: bytes that each rank may use, or a size as "2 GiB". Where no split over the ranks
         fits, indices are sliced: all pairs are multiplied for one piece of them after the other.
     """
-    return _einsum(equation, operands, mpi, optimize if use_opt_einsum else False, memory_limit)
+    check_manager(mpi, "distributed_einsum")
+    with told(mpi, "distributed_einsum"):
+        is_searched = switch(use_opt_einsum, "distributed_einsum", "use_opt_einsum")
+    return _einsum(equation, operands, mpi, optimize if is_searched else False, memory_limit)
 
 
 def distributed_einsum_with_path(

@@ -6,8 +6,8 @@ signature; the plans do their own distributing. Errors raise MPIError on every r
 """
 
 from cuop import dist
-from distributed_gpu._arrays import narrow_wire
-from distributed_gpu._call import MPIError, check_manager, from_root, told
+from distributed_gpu._arrays import narrow_wire, sparse_wire
+from distributed_gpu._call import check_manager, from_root, told
 from distributed_gpu.cost_model import strategy_name
 
 __all__ = [
@@ -39,16 +39,11 @@ def _ask(cost_model, A, B, mpi):
     """The cost model's strategy for rank 0's matrices, on every rank."""
     check_manager(mpi, "distributed_matmul")
     chosen = None
-    if mpi.is_master_process():
-        try:
+    with told(mpi, "distributed_matmul", "distributed_matmul: the cost model failed: "):
+        if mpi.is_master_process():
             (M, K), (_, N) = A.shape, B.shape
             chosen = strategy_name(cost_model.find_optimal_strategy(M, K, N))
-        except Exception as error:
-            chosen = error
-    chosen = mpi.broadcast(chosen)
-    if isinstance(chosen, Exception):
-        raise MPIError(f"distributed_matmul: the cost model failed: {chosen}", 0, chosen)
-    return chosen
+    return mpi.broadcast(chosen)
 
 
 def distributed_matmul_mixed_precision(A, B, mpi, distributor, comm_dtype="float16"):
@@ -78,7 +73,7 @@ def distributed_matmul_sparse_aware(A, B, mpi, distributor, sparsity_threshold=N
     who = "distributed_matmul_sparse_aware"
     check_manager(mpi, who)
     with told(mpi, who):
-        wire = dist.Wire.sparse(sparsity_threshold)
+        wire = sparse_wire(sparsity_threshold, who)
     return from_root(dist.matmul_from_root, mpi, {"A": A, "B": B}, wire=wire, product="auto")
 
 

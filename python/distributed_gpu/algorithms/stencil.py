@@ -8,7 +8,7 @@ import numpy as np
 
 import cuop
 from cuop import dist
-from cuop._arguments import describe, truth
+from cuop._arguments import describe, switch
 from distributed_gpu._call import check_manager, from_root, told
 
 __all__ = [
@@ -84,7 +84,7 @@ def distributed_jacobi_2d(
                     f"distributed_jacobi_2d: {name} {describe(given)} was given, possible are "
                     f"{', '.join(possible)}"
                 )
-        has_info = truth(return_info, "distributed_jacobi_2d", "return_info")
+        has_info = switch(return_info, "distributed_jacobi_2d", "return_info")
     info = {}
 
     def solve(comm, *inputs):

@@ -3,7 +3,7 @@
 import time
 
 import cuop
-from cuop._arguments import refused
+from cuop._arguments import Switch, refused
 from cuop.errors import ExecutionError
 
 __all__ = ["Profiler"]
@@ -17,8 +17,10 @@ class Profiler:
     what happens within a call see `cuop.profile` and `cuop.dist.last_report()`.
     """
 
+    enabled = Switch()
+
     def __init__(self, enabled=True):
-        self.enabled = bool(enabled)
+        self.enabled = enabled
         self.reset()
 
     def reset(self):

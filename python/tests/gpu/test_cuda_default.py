@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from fresh_process import TEST_PATH
 from processes import python, simulated
 
 OPENED = "'libcuda' in open('/proc/self/maps').read()"
@@ -44,14 +45,16 @@ print(genesis.permutation(3).device, genesis.uniform((2,), out=cuop.empty(2)).de
 
 
 def test_a_thread_may_choose_otherwise():
-    lines, _ = python("""
-import cuop, threading
+    lines, _ = python(
+        """
+import cuop
+from in_threads import in_threads
 cuop.set_device("cpu")
 print(cuop.ones(1).device)
-thread = threading.Thread(target=lambda: print(cuop.ones(1).device))
-thread.start()
-thread.join()
-""")
+in_threads(lambda: print(cuop.ones(1).device))
+""",
+        **TEST_PATH,
+    )
     assert lines[:2] == ["cpu", "cuda:0"]
 
 

@@ -1,8 +1,7 @@
 """The devices of genesis.cuda, where there is a GPU."""
 
-import threading
-
 import pytest
+from in_threads import in_threads
 from processes import python
 
 import cuop
@@ -41,17 +40,13 @@ def test_the_first_gpu_is_current_for_a_thread_on_the_cpu():
 
 def test_each_thread_has_a_current_device_of_its_own():
     last = COUNT - 1
-    seen = []
 
     def other():
         genesis.cuda.set_device(last)
-        seen.append(genesis.cuda.current_device())
+        return genesis.cuda.current_device()
 
     genesis.cuda.set_device(0)
-    thread = threading.Thread(target=other)
-    thread.start()
-    thread.join()
-    assert seen == [last]
+    assert in_threads(other) == [last]
     assert genesis.cuda.current_device() == 0
 
 

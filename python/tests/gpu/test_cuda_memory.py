@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from fresh_process import run_with
+from fresh_process import TEST_PATH, run_with
 
 import cuop
 import genesis
@@ -227,6 +227,7 @@ def test_debugging_guards_gpu_tensors():
 CHECKED_AMID_THREADS = """
 import threading
 import cuop
+from in_threads import in_threads
 
 cuop.enable_memory_debugging(device="cuda:0")
 is_over = threading.Event()
@@ -237,18 +238,19 @@ def work():
         cuop.ones(5000, device="cuda:0")
 
 
-threads = [threading.Thread(target=work) for _ in range(2)]
-for thread in threads:
-    thread.start()
-found = [cuop.check_memory("cuda:0") for _ in range(20)]
-is_over.set()
-for thread in threads:
-    thread.join()
+def check():
+    try:
+        return [cuop.check_memory("cuda:0") for _ in range(20)]
+    finally:
+        is_over.set()
+
+
+found = in_threads(check, work, work)[0]
 assert found == [[]] * 20, found[-1][:3]
 """
 
 
 def test_a_check_waits_for_the_gpu_while_threads_free_tensors():
     """A look waits for its stream, and that for Python; nobody may wait for the look."""
-    done = run_with({}, CHECKED_AMID_THREADS)
+    done = run_with(TEST_PATH, CHECKED_AMID_THREADS)
     assert (done.returncode, done.stderr) == (0, "")

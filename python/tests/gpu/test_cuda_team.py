@@ -4,10 +4,11 @@ import os
 import subprocess
 import sys
 import textwrap
-import threading
+from functools import partial
 
 import numpy as np
 import pytest
+from in_threads import in_threads
 from processes import IS_SIMULATED
 
 import cuop
@@ -36,20 +37,12 @@ def test_the_threads_of_one_call_serve_the_next_ones():
 
 
 def test_callers_on_several_threads():
-    wrong = []
-
     def call(seed):
         a, b = np.random.default_rng(seed).random((2, 9, 9))
         for _ in range(5):
-            if not np.allclose(product(a, b), a @ b, rtol=1e-12):
-                wrong.append(seed)
+            np.testing.assert_allclose(product(a, b), a @ b, rtol=1e-12)
 
-    callers = [threading.Thread(target=call, args=(seed,)) for seed in range(6)]
-    for caller in callers:
-        caller.start()
-    for caller in callers:
-        caller.join()
-    assert not wrong
+    in_threads(*(partial(call, seed) for seed in range(6)))
 
 
 BEGINNING = """
