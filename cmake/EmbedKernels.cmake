@@ -34,7 +34,7 @@ endif()
 # Kernel text includes only kernel text, by its path below src/.
 file(GLOB_RECURSE CUOP_KERNEL_TEXTS CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src
      ${PROJECT_SOURCE_DIR}/src/cuop/jit/kernels/*.h ${PROJECT_SOURCE_DIR}/src/cuop/*.cuh)
-list(APPEND CUOP_KERNEL_TEXTS cuop/jit/op_kind.h cuop/core/half.h
+list(APPEND CUOP_KERNEL_TEXTS cuop/jit/op_kind.h cuop/core/divide_up.h cuop/core/half.h
      cuop/core/to_integer.h)
 list(TRANSFORM CUOP_KERNEL_TEXTS PREPEND ${PROJECT_SOURCE_DIR}/src/ OUTPUT_VARIABLE CUOP_KERNEL_PATHS)
 set(CUOP_KERNEL_SOURCE ${PROJECT_BINARY_DIR}/generated/kernel_texts.cpp)

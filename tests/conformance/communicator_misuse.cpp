@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <limits>
 #include <thread>
 
@@ -98,6 +99,67 @@ void a_shrink_ends_other_waits(Rank comm) {
       comm, [&] { EXPECT_EQ(comm->shrink()->size(), comm->size()); }, "shrink");
 }
 
+/// Some recover while others shrink: all raise long before the deadline and say who called what.
+/// Then they meet, however late some come. Whoever sees that the others have come to `recover`
+/// before it sees that one of them had not, has recovered with them.
+void some_recover_and_others_shrink(Rank comm) {
+  if (comm->size() == 1) return;
+  const auto part = comm->split(0, -comm->rank());
+  for (const Rank meeting : {comm, part}) {
+    const Timeout timeout(meeting, 3 * kLong);
+    for (const bool is_rank_0_to_shrink : {true, false}) {
+      const bool recovers = (comm->rank() == 0) != is_rank_0_to_shrink;
+      const auto start = std::chrono::steady_clock::now();
+      bool has_recovered = false;
+      try {
+        if (recovers) {
+          meeting->recover();
+        } else {
+          meeting->shrink();
+        }
+        has_recovered = true;
+        EXPECT_TRUE(recovers);
+      } catch (const CommunicationError& error) {
+        EXPECT_THAT(error.what(), HasSubstr(recovers ? "recover: rank " : "shrink: rank "));
+        EXPECT_THAT(error.what(), HasSubstr(recovers ? ", which has called shrink"
+                                                     : ", which has called recover"));
+        EXPECT_GE(error.rank(), 0);
+        EXPECT_NE(error.rank(), comm->rank());
+      }
+      for (int tries = 0; !has_recovered && tries < 100; ++tries) {
+        try {
+          meeting->recover();
+          has_recovered = true;
+        } catch (const CommunicationError& error) {
+          EXPECT_THAT(error.what(), HasSubstr(", which has called shrink"));
+        }
+      }
+      EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+      meeting->barrier();
+    }
+  }
+}
+
+/// A recovery to which a rank does not come is in vain for one rank first. That shrinks, and waits
+/// for the others, which raise and follow it.
+void who_recovers_in_vain_may_shrink(Rank comm) {
+  if (comm->size() < 3) return;
+  const Timeout timeout(comm, kLong);
+  const auto part = comm->split(0, comm->rank());
+  const int late = comm->size() - 1;
+  char byte = 0;
+  if (comm->rank() == late) comm->recv(&byte, 1, 0, 98);
+  part->set_timeout(comm->rank() == 0 ? kShort : kLong);
+  EXPECT_NE(error_of([&] { part->recover(); }), "");
+  if (comm->rank() == 0) comm->send(&byte, 1, late, 98);
+  part->set_timeout(kLong);
+  const auto left = part->shrink();
+  EXPECT_EQ(left->size(), comm->size());
+  left->barrier();
+  part->recover();
+  comm->barrier();
+}
+
 /// Who has bytes to send or to receive gives a buffer; others need none.
 void missing_buffers_are_refused(Rank comm) {
   const Timeout timeout(comm, kLong);
@@ -175,6 +237,8 @@ std::vector<Case> misuse_cases() {
           {"threads_take_turns", threads_take_turns},
           {"a_recovery_ends_other_waits", a_recovery_ends_other_waits},
           {"a_shrink_ends_other_waits", a_shrink_ends_other_waits},
+          {"some_recover_and_others_shrink", some_recover_and_others_shrink},
+          {"who_recovers_in_vain_may_shrink", who_recovers_in_vain_may_shrink},
           {"missing_buffers_are_refused", missing_buffers_are_refused},
           {"counts_beyond_memory_are_refused", counts_beyond_memory_are_refused},
           {"time_outs_are_numbers_from_0_on", time_outs_are_numbers_from_0_on}};

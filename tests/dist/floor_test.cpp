@@ -367,7 +367,7 @@ TEST(Floor, NoPlanOfElementwiseWorkIsBelow) {
     ReduceOptions options{random.one_of<ReduceKind>({ReduceKind::kSum, ReduceKind::kVar})};
     if (random.below(3) > 0) options.axes = {random.below(3)};
     options.keepdims = random.below(2) == 0;
-    const int ndim = options.keepdims ? 3 : options.axes.empty() ? 0 : 2;
+    const int ndim = options.keepdims ? 3 : options.axes.values().empty() ? 0 : 2;
     return planned(reduce_operation(options), random, ranks, machine, {random.shape(3)}, ndim,
                    some_float(random));
   });

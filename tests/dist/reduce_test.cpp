@@ -108,6 +108,25 @@ TEST(DistReduce, VariancesOfComplexNumbersAreThoseOfBothParts) {
   }
 }
 
+TEST(DistReduce, OverNoAxisTakesEachElementAlone) {
+  for (const int ranks : rank_counts()) {
+    run_ranks(ranks, [&](const CommunicatorPtr& comm) {
+      const Tensor x = noise({6, 5});
+      const ReduceOptions options{ReduceKind::kSum, ReduceAxes::exactly({}), true};
+      for (const Sharding& sharding : matrix_shardings(ranks)) {
+        const DistTensor parts = laid_out(comm, x, sharding);
+        expect_close(gather_all(reduce(parts, options)), x, 0, cat(sharding));
+        for (const char* strategy : {"split_kept", sharding.single_rank() < 0 ? "keep" : "root"}) {
+          const DistTensor sums = reduce(parts, options, {.strategy = strategy});
+          expect_close(gather_all(sums), x, 0, cat(sharding, ' ', strategy));
+        }
+        EXPECT_THROW(reduce(parts, options, {.strategy = "split_reduced"}), Error);
+      }
+      expect_rooted(comm, reduce_from_root(comm, on_root(comm, x), options), x, 0, "rooted");
+    });
+  }
+}
+
 TEST(DistReduce, TakesAnySharding) {
   for (const int ranks : {2, 3, 4, 7}) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {

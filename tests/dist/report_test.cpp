@@ -110,7 +110,7 @@ TEST(Report, CallsAreRecordedWhileATraceIs) {
   int64_t on_links = 0;
   for (const trace::Event& event : trace::events()) {
     if (event.category != "dist") continue;
-    const auto* record = dynamic_cast<const CallRecord*>(event.detail.get());
+    const auto* record = dynamic_cast<const CallDetail*>(event.detail.get());
     ASSERT_NE(record, nullptr) << event.name;
     int64_t from_here = 0;
     for (const auto& [to, bytes] : record->sent_to) {

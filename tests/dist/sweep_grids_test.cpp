@@ -160,7 +160,7 @@ TEST(SweepGrids, JacobiStopsAtTheSameSweepOfAnyCut) {
   }
 }
 
-TEST(NormLook, AddsInTheOrderOfRowsWhoeverHasThem) {
+TEST(NormReduction, AddsInTheOrderOfRowsWhoeverHasThem) {
   // 1e16 + 1 is 1e16 again, so a hundred rows of 1 count only where they come before the first row.
   const std::vector<Box> blocks = {{{1, 0}, {101, 4}}, {{0, 0}, {0, 4}}, {{0, 0}, {1, 4}}};
   run_ranks(3, [&](const CommunicatorPtr& comm) {
@@ -168,13 +168,13 @@ TEST(NormLook, AddsInTheOrderOfRowsWhoeverHasThem) {
     const auto squares = [&](double of_first) {
       return full({2, rows}, comm->rank() == 2 ? of_first : 1.0, DType::kFloat64, home());
     };
-    NormLook first(*comm, blocks, home()), second(*comm, blocks, home());
-    first.mark(squares(1e16));
-    second.mark(squares(1.0));
-    EXPECT_EQ(first.norms(), std::vector<double>(2, 1e8));
-    first.mark(slice(squares(44.0), 0, 0, 1));
-    EXPECT_EQ(second.norms(), std::vector<double>(2, std::sqrt(101.0)));
-    EXPECT_EQ(first.norms(), std::vector<double>(1, 12.0));
+    NormReduction first(*comm, blocks, home()), second(*comm, blocks, home());
+    first.start(squares(1e16));
+    second.start(squares(1.0));
+    EXPECT_EQ(first.wait(), std::vector<double>(2, 1e8));
+    first.start(slice(squares(44.0), 0, 0, 1));
+    EXPECT_EQ(second.wait(), std::vector<double>(2, std::sqrt(101.0)));
+    EXPECT_EQ(first.wait(), std::vector<double>(1, 12.0));
     EXPECT_EQ(norms_of_rows(*comm, squares(300.0), blocks), std::vector<double>(2, 20.0));
   });
 }

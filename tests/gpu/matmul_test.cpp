@@ -3,8 +3,11 @@
 
 #include <gmock/gmock.h>
 
+#include "cuop/backend/execution.h"
+#include "cuop/memory/limited.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/matmul/padded_product_internal.h"
+#include "cuop/ops/matmul/product_bytes.h"
 #include "tests/gpu/gpu_values.h"
 
 namespace cuop {
@@ -182,6 +185,32 @@ TEST_F(GpuPaddedProduct, RowsAreFilledUpToWholeSteps) {
   for (const auto& [axis, from] : {std::pair(0, kK), std::pair(1, kN)}) {
     for (const auto& value : host_values(slice(p.b, axis, from, 1208))) ASSERT_EQ(value, 0.0);
   }
+}
+
+/// So plans count it; nothing where only time would be saved by it.
+TEST_F(GpuPaddedProduct, TakesNoMoreMemoryThanIsCounted) {
+  const Tensor a = gpu(drawn({kM, kK}, 1)), b = gpu(drawn({kK, kN}, 2));
+  const Tensor c = empty({kM, kN}, DType::kFloat32, kGpu);
+  const auto taken = [&](const backend::SpareMemory& spare) {
+    const auto limited = memory::make_limited(kGpu, int64_t{1} << 30);
+    const memory::ResourceScope memory(*limited);
+    const backend::ExecutionScope scope(backend::with_spare(spare));
+    matmul(a, b, {.dtype = DType::kFloat32}, &c);
+    return limited->peak();
+  };
+  WorkFigures figures = work_figures(kGpu);
+  const int64_t copies = kM * 1208 * 2 + 1208 * 1208 * 2 + kM * 1208 * 4;
+  const auto counted = [&] {
+    return product_bytes({kM, kN, kK}, DType::kBFloat16, DType::kFloat32, figures);
+  };
+  EXPECT_LE(taken({}), counted());
+  EXPECT_GE(taken({}), copies);
+  figures.spare = {.workspace = 512};
+  EXPECT_LE(taken(figures.spare), counted());
+  EXPECT_LT(counted(), copies + copies / 50);
+  figures.spare = {.has_copies = false, .workspace = 0};
+  EXPECT_EQ(taken(figures.spare), 0);
+  EXPECT_EQ(counted(), 0);
 }
 
 TEST_F(GpuPaddedProduct, WhatFitsStaysWhereItLies) {

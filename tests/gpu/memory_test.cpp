@@ -44,7 +44,7 @@ class GpuPool : public GpuTest {
     const int64_t before = free_bytes();
     {
       backend::cuda::CudaOrder order(runtime);
-      memory::PoolOptions options;
+      memory::MemoryPoolOptions options;
       options.quantum = 512;
       options.limit_bytes = 512 * kMiB;
       options.cache_bytes = 256 * kMiB;

@@ -33,7 +33,9 @@ using ::testing::HasSubstr;
 class GpuRuntime : public GpuTest {};
 
 TEST_F(GpuRuntime, TellsWhatItIs) {
-  const DeviceProperties& p = cuda_runtime(kGpu).properties();
+  const DeviceProperties& p = runtime(kGpu).properties();
+  EXPECT_EQ(&p, &cuda_runtime(kGpu).properties());
+  EXPECT_EQ(p.driver_version, driver().version);
   EXPECT_GE(p.major, 7);
   EXPECT_GT(p.multiprocessors, 0);
   EXPECT_EQ(p.warp_size, 32);
@@ -49,7 +51,8 @@ TEST_F(GpuRuntime, CopiesToLockedMemoryAsWorkOfTheStream) {
   Runtime& gpu = runtime(kGpu);
   const OwnedStream own(kGpu);
   const Stream stream = own.get();
-  memory::MemoryResource& pinned = pinned_memory(kGpu);
+  memory::MemoryResource& pinned = locked_memory(kGpu);
+  ASSERT_EQ(&pinned, &pinned_memory(kGpu));
   const Tensor values = empty({kBytes}, DType::kUInt8, kGpu);
   auto* host = static_cast<unsigned char*>(pinned.allocate(kBytes, stream));
   gpu.synchronize();  // whoever had the memory before is done

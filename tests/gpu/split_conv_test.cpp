@@ -2,6 +2,7 @@
 // and with its range.
 #include <gmock/gmock.h>
 
+#include <array>
 #include <cmath>
 #include <random>
 
@@ -280,6 +281,36 @@ TEST_F(GpuSplitConv, NothingIsWrittenBesideTheResult) {
   for (const int64_t guard : {0, 2}) {
     EXPECT_THAT(host_values(slice(around, 0, guard, guard + 1)),
                 testing::Each(std::complex<double>(7)));
+  }
+}
+
+/// So plans count them.
+TEST_F(GpuSplitConv, TakesTheBytesOfItsParts) {
+  for (const auto& [batch, channels, out, side] :
+       std::vector<std::array<int64_t, 4>>{{1, 1, 1, 3}, {2, 33, 5, 9}, {3, 32, 130, 7}}) {
+    const Tensor x = gpu(random_values({batch, channels, side, side}, 1, kSingle));
+    const Tensor w = gpu(random_values({out, channels, 3, 3}, 2, kSingle));
+    const Tensor y = full({batch, out, side - 2, side - 2}, NAN, kSingle, kGpu);
+    kernels::ConvSizes sizes;
+    sizes.batch = batch;
+    sizes.in_channels = channels;
+    sizes.out_channels = out;
+    sizes.groups = 1;
+    sizes.spatial = 2;
+    sizes.in = {1, side, side};
+    sizes.kernel = {1, 3, 3};
+    sizes.out = {1, side - 2, side - 2};
+    sizes.stride = sizes.dilation = {1, 1, 1};
+    sizes.padding = {0, 0, 0};
+    ConvOptions options;
+    options.variant = ConvVariant::kSplit;
+    const auto limited = memory::make_limited(kGpu, int64_t{1} << 30);
+    {
+      const memory::ResourceScope scope(*limited);
+      conv2d(x, w, nullptr, options, &y);
+    }
+    EXPECT_LE(limited->peak(), kernels::split_conv_bytes(sizes, 132)) << channels << ' ' << out;
+    EXPECT_GE(limited->peak(), kernels::split_conv_bytes(sizes, 132) * 9 / 10) << channels;
   }
 }
 

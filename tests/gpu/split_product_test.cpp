@@ -11,6 +11,7 @@
 #include "cuop/memory/limited.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/view.h"
+#include "cuop/ops/matmul/kept_parts.h"
 #include "cuop/ops/matmul/matmul.h"
 #include "cuop/ops/matmul/repeated_operand.h"
 #include "cuop/ops/matmul/split_product_internal.h"
@@ -56,6 +57,53 @@ class GpuSplitProduct : public MatrixUnitsTest {
     return c;
   }
 };
+
+/// So plans count them.
+TEST_F(GpuSplitProduct, TakesTheBytesOfItsParts) {
+  for (const auto& [m, n, k, batch] : std::vector<std::array<int64_t, 4>>{
+           {1, 1, 1, 1}, {129, 65, 33, 1}, {128, 64, 32, 1}, {70, 200, 100, 3}}) {
+    const Tensor a = noise({batch, m, k}, 1), b = noise({batch, k, n}, 2);
+    const Tensor c = full({batch, m, n}, NAN, kSingle, kGpu);
+    const auto limited = memory::make_limited(kGpu, int64_t{1} << 30);
+    {
+      const memory::ResourceScope scope(*limited);
+      by_parts(a, b, c, 64);
+    }
+    EXPECT_EQ(limited->peak(),
+              kernels::parts_bytes(m, k, batch) + kernels::parts_bytes(n, k, batch))
+        << m << ' ' << n << ' ' << k << ' ' << batch;
+  }
+}
+
+TEST_F(GpuSplitProduct, KeepsThePartsOfAnOperandForTheNextProduct) {
+  const Tensor a = noise({130, 70}, 1), b = noise({70, 65}, 2), other = noise({70, 65}, 3);
+  const int64_t of_a = kernels::parts_bytes(130, 70, 1), of_b = kernels::parts_bytes(65, 70, 1);
+  const auto limited = memory::make_limited(kGpu, of_a + of_b);
+  const Tensor c = full({130, 65}, NAN, kSingle, kGpu);
+  KeptParts parts;
+  const auto expect_product = [&](const Tensor& x, const Tensor& y, int64_t reused) {
+    {
+      const memory::ResourceScope memory(*limited);
+      const KeptParts::Scope scope(parts);
+      by_parts(x, y, c, 64);
+    }
+    expect_sums(c, x, y, cat("reused ", reused));
+    EXPECT_EQ(parts.reused(), reused);
+    EXPECT_EQ(limited->live(), of_a + of_b);
+  };
+  expect_product(a, b, 0);
+  expect_product(a, other, 1);
+  expect_product(a, b, 2);
+  expect_product(a, b, 4);
+  {  // another tensor in the same place is not the same operand
+    Tensor short_lived = noise({130, 70}, 4);
+    expect_product(short_lived, b, 5);
+    short_lived = {};
+    expect_product(noise({130, 70}, 5), b, 6);
+  }
+  parts.forget();
+  EXPECT_EQ(limited->live(), 0);
+}
 
 TEST_F(GpuSplitProduct, AnySizes) {
   for (const int columns : {64, 128}) {

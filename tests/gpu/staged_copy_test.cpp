@@ -11,7 +11,7 @@
 #include "cuop/core/interrupt.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/copy/pinned.h"
-#include "cuop/ops/copy/row_copies.h"
+#include "cuop/ops/copy/row_copies_cuda.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
 #include "tests/gpu/gpu_test.h"

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cuop/jit/cuda/row_plan.h"
 #include "cuop/jit/kernel_text.h"
 #include "cuop/ops/softmax/softmax_kernels.h"
 #include "tests/jit/resources.h"

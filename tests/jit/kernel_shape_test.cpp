@@ -7,6 +7,7 @@
 
 #include "cuop/backend/execution.h"
 #include "cuop/jit/build_options.h"
+#include "cuop/jit/cuda/row_plan.h"
 #include "cuop/operators/task.h"
 #include "cuop/ops/conv/conv_kernels.h"
 #include "cuop/ops/norm/norm_kernels.h"

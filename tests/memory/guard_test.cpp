@@ -158,7 +158,7 @@ TEST_F(Guard, ListsWhatLivesLargestFirst) {
 TEST_F(Guard, WhatItHoldsBackIsGivenWhenMemoryRunsOut) {
   PlainHostUpstream upstream;
   ImmediateOrder order;
-  PoolOptions options;
+  MemoryPoolOptions options;
   options.limit_bytes = int64_t{40} << 20;
   Pool pool(upstream, order, options);
   GuardResource guard(pool, bytes_);

@@ -113,7 +113,7 @@ TEST_P(PoolFuzz, OneThreadManyStreams) {
   UseMap uses;
   std::map<int64_t, Live> live;
   int64_t live_bytes = 0, refused = 0;
-  PoolOptions options;
+  MemoryPoolOptions options;
   options.quantum = config.quantum;
   options.cache_bytes = config.cache_bytes;
   options.segment_bytes = 256 * kMiB;
@@ -224,7 +224,7 @@ TEST_P(PoolFuzz, ManyThreadsWithLittleMemory) {
   const Config config = GetParam();
   FakeUpstream upstream(config.can_map, 192 * kMiB, config.large_granule);
   FakeOrder order(0.5);
-  PoolOptions options;
+  MemoryPoolOptions options;
   options.quantum = config.quantum;
   options.cache_bytes = config.cache_bytes;
   options.segment_bytes = 128 * kMiB;

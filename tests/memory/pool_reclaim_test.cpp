@@ -23,7 +23,7 @@ class PoolLadder : public ::testing::Test {
  protected:
   Pool& make(int64_t limit, bool can_map = true, int64_t large_granule = kGranule) {
     upstream_ = std::make_unique<FakeUpstream>(can_map, 1024 * kMiB, large_granule);
-    PoolOptions options;
+    MemoryPoolOptions options;
     options.limit_bytes = limit;
     options.quantum = 512;
     pool_ = std::make_unique<Pool>(*upstream_, order_, options);

@@ -24,8 +24,8 @@ using ::testing::HasSubstr;
 class PoolOn : public ::testing::Test {
  protected:
   explicit PoolOn(bool can_map = true) : upstream_(can_map, 1024 * kMiB) {}
-  PoolOptions options(int64_t cache_bytes = kUnlimited) const {
-    PoolOptions result;
+  MemoryPoolOptions options(int64_t cache_bytes = kUnlimited) const {
+    MemoryPoolOptions result;
     result.quantum = 512;
     result.cache_bytes = cache_bytes;
     return result;

@@ -315,8 +315,8 @@ template <class Real>
 void expect_half_follows_the_definition(int64_t n, double bound, double back_bound) {
   using Number = std::complex<Real>;
   constexpr bool kDouble = sizeof(Real) == 8;
-  const auto forward = spectral::make_half(backend::FftKind::kRealForward, kDouble, n);
-  const auto backward = spectral::make_half(backend::FftKind::kRealBackward, kDouble, n);
+  const auto forward = spectral::make_half(backend::TransformKind::kRealForward, kDouble, n);
+  const auto backward = spectral::make_half(backend::TransformKind::kRealBackward, kDouble, n);
   ASSERT_EQ(forward->batch(), backward->batch());
   const int64_t batch = forward->batch();
   // A single line's transform has no distances of its own.
@@ -381,8 +381,9 @@ INSTANTIATE_TEST_SUITE_P(ShortLongSmallFactorsAndPrimes, HalfTransform,
 
 TEST(PrefersHalf, ShortLinesAndFloatsOfLengthsThatVectorsLike) {
   const auto prefers = [](bool is_double, int64_t n) {
-    const bool forward = spectral::prefers_half(backend::FftKind::kRealForward, is_double, n);
-    EXPECT_EQ(forward, spectral::prefers_half(backend::FftKind::kRealBackward, is_double, n)) << n;
+    const bool forward = spectral::prefers_half(backend::TransformKind::kRealForward, is_double, n);
+    EXPECT_EQ(forward, spectral::prefers_half(backend::TransformKind::kRealBackward, is_double, n))
+        << n;
     return forward;
   };
   for (const bool is_double : {false, true}) {
@@ -393,9 +394,10 @@ TEST(PrefersHalf, ShortLinesAndFloatsOfLengthsThatVectorsLike) {
     for (const int64_t n : {96, 128, 208, 2048, 1 << 17})
       EXPECT_EQ(prefers(is_double, n), !is_double);
     constexpr int64_t kLong = int64_t{1} << 22;
-    EXPECT_FALSE(spectral::prefers_half(backend::FftKind::kRealForward, is_double, kLong));
-    EXPECT_TRUE(spectral::prefers_half(backend::FftKind::kRealBackward, is_double, kLong));
-    EXPECT_FALSE(spectral::prefers_half(backend::FftKind::kRealBackward, is_double, 4 * kLong));
+    EXPECT_FALSE(spectral::prefers_half(backend::TransformKind::kRealForward, is_double, kLong));
+    EXPECT_TRUE(spectral::prefers_half(backend::TransformKind::kRealBackward, is_double, kLong));
+    EXPECT_FALSE(
+        spectral::prefers_half(backend::TransformKind::kRealBackward, is_double, 4 * kLong));
   }
 }
 

@@ -53,8 +53,8 @@ TEST_F(KernelBudget, ChirpsKeepTheirBudgets) {
 
 TEST_F(KernelBudget, SearchesOfRowsKeepTheirBudgets) {
   for (const DType index : {DType::kInt32, DType::kInt64}) {
-    expect_within(row_search_kernel(index, RowSearch::kNumbers), 32);
-    expect_within(row_search_kernel(index, RowSearch::kPositions), 32);
+    expect_within(row_search_kernel(index, RowSearchKind::kNumbers), 32);
+    expect_within(row_search_kernel(index, RowSearchKind::kPositions), 32);
   }
 }
 

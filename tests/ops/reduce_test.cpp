@@ -46,6 +46,24 @@ TEST(Reduce, SumsOverAnyAxes) {
   EXPECT_EQ(sum(transpose(cube), {0, 2}).data<double>()[1], 92.0);
 }
 
+TEST(Reduce, OverNoAxisTakesEachElementAlone) {
+  const Tensor x = tensor({2, 3}, {1, -2, 3, -4, 5, -6});
+  const std::vector<int64_t> empty;
+  for (const Axes axes : {Axes::none(), Axes::exactly(empty), Axes(ReduceAxes::exactly({}))}) {
+    const Tensor sums = sum(x, axes, true), norms = norm(x, 2.0, axes);
+    ASSERT_EQ(sums.shape(), x.shape());
+    EXPECT_TRUE(std::equal(x.data<double>(), x.data<double>() + 6, sums.data<double>()));
+    EXPECT_EQ(norms.data<double>()[3], 4.0);
+    EXPECT_EQ(max(x, axes).shape(), x.shape());
+  }
+  // What is empty by chance still means all.
+  EXPECT_EQ(sum(x, empty).ndim(), 0);
+  EXPECT_EQ(sum(x, ReduceAxes(empty)).ndim(), 0);
+  Shape full;
+  for (int dim = 0; dim < kMaxDims; ++dim) full.push_back(1);
+  EXPECT_THROW(sum(ones(full, DType::kFloat64), Axes::none()), ShapeError);
+}
+
 TEST(Reduce, GivesTheDtypesOfNumPy) {
   EXPECT_EQ(sum(ones({3}, DType::kInt8)).dtype(), DType::kInt64);
   EXPECT_EQ(sum(ones({3}, DType::kBool)).dtype(), DType::kInt64);

@@ -2,6 +2,7 @@
 // of registers. No GPU is needed for that.
 #include <gtest/gtest.h>
 
+#include "cuop/jit/cuda/row_plan.h"
 #include "cuop/ops/norm/norm_kernels.h"
 #include "cuop/ops/poisson/row_kernels.h"
 #include "cuop/ops/pool/pool_kernels.h"

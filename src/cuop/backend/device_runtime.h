@@ -12,6 +12,8 @@
 
 namespace cuop::backend {
 
+struct DeviceProperties;
+
 struct MemoryInfo {
   int64_t free = 0;   ///< bytes
   int64_t total = 0;  ///< bytes
@@ -61,6 +63,9 @@ class Runtime {
 
   virtual MemoryInfo memory_info() const = 0;
   virtual std::string description() const = 0;
+  /// What it is made of (backend/device_properties.h); NotImplementedError of the CPU, where
+  /// nothing is chosen by it.
+  virtual const DeviceProperties& properties() const = 0;
   /// What bounds the kernels that are made for it; the usual GPU's where none are.
   virtual GpuLimits kernel_limits() const { return {}; }
   /// Of the cache that a search for the fastest kernel must go beyond; 0 where none is searched

@@ -8,13 +8,13 @@
 
 namespace cuop::backend {
 
-enum class FftKind : uint8_t { kForward, kBackward, kRealForward, kRealBackward };
+enum class TransformKind : uint8_t { kForward, kBackward, kRealForward, kRealBackward };
 
 /// `batch` unscaled transforms of length `n` (the real side's length for the real kinds). A line's
 /// elements are `in_stride` and `out_stride` apart, lines `in_distance` and `out_distance`, counted
 /// in elements of their side's type.
 struct FftPlanSpec {
-  FftKind kind = FftKind::kForward;
+  TransformKind kind = TransformKind::kForward;
   bool is_double = false;
   int64_t n = 1;
   int64_t batch = 1;

@@ -3,6 +3,7 @@
 #include "cuop/backend/cuda/context.h"
 #include "cuop/backend/cuda/cuda_memory.h"
 #include "cuop/backend/cuda/cuda_runtime.h"
+#include "cuop/core/error.h"
 #include "cuop/memory/current.h"
 
 namespace cuop::backend {
@@ -23,6 +24,12 @@ int device_count(DeviceType type) {
 Runtime& runtime(Device device) {
   if (device.is_cpu()) return cpu_runtime();
   return cuda::cuda_runtime(device);
+}
+
+memory::MemoryResource& locked_memory(Device gpu) {
+  if (gpu.is_cpu()) throw DeviceError("memory is locked for a GPU; given cpu");
+  runtime(gpu);  // an absent device is said here, with the reason
+  return cuda::pinned_memory(gpu);
 }
 
 std::shared_ptr<Storage> filled_storage(int64_t bytes, int byte, Stream stream) {

@@ -53,4 +53,10 @@ PairIndices pair_indices(const Indices& left, const Indices& right, const Indice
   return pair;
 }
 
+PairIndices pair_of(const ContractionStep& step, const std::vector<Indices>& tensors) {
+  if (!step.is_pair()) return {};
+  return pair_indices(tensors[static_cast<size_t>(step.left)],
+                      tensors[static_cast<size_t>(step.right)], step.result);
+}
+
 }  // namespace cuop

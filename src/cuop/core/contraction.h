@@ -55,5 +55,15 @@ struct PairIndices {
 /// In the order in which the left one, then the right one has them. Each index that the result
 /// lacks must be in both.
 PairIndices pair_indices(const Indices& left, const Indices& right, const Indices& result);
+/// The same of a step's operands; nothing where it takes one tensor.
+PairIndices pair_of(const ContractionStep& step, const std::vector<Indices>& tensors);
+
+/// How a pair of row-major tensors is computed.
+struct PairForm {
+  Indices batch = {};         ///< of each element of these a product of matrices is made
+  bool copies_left = false;   ///< to lie as matrices
+  bool copies_right = false;  ///< likewise
+  bool copies_result = false;
+};
 
 }  // namespace cuop

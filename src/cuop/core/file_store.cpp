@@ -72,7 +72,8 @@ void FileStore::visit(const std::function<void(const PrivateDirectory::File& fil
   const PrivateDirectory directory = open(Missing::kLeave);
   std::string content;
   for (const auto& file : std::views::reverse(directory.files({options_.kinds.data(), 1}))) {
-    if (directory.read(file.name, content) == PrivateDirectory::Answer::kRead) look(file, content);
+    if (directory.read(file.name, content) == PrivateDirectory::ReadStatus::kRead)
+      look(file, content);
   }
 }
 

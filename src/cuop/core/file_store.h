@@ -53,12 +53,12 @@ class FileStore {
   template <class Decode>
   auto load(const PrivateDirectory& directory, const std::string& name, const Decode& decode) {
     std::string content;
-    const auto answer = directory.read(name, content);
-    const bool is_read = answer == PrivateDirectory::Answer::kRead;
+    const auto status = directory.read(name, content);
+    const bool is_read = status == PrivateDirectory::ReadStatus::kRead;
     auto result = is_read ? decode(content) : std::nullopt;
     if (result) {
       directory.mark_used(name);
-    } else if (answer != PrivateDirectory::Answer::kAbsent) {
+    } else if (status != PrivateDirectory::ReadStatus::kAbsent) {
       note_damage(name);
     }
     return result;

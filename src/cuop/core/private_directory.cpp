@@ -128,18 +128,18 @@ void PrivateDirectory::remove_unfinished(std::span<const Kind> kinds,
   }
 }
 
-PrivateDirectory::Answer PrivateDirectory::read(const std::string& name,
-                                                std::string& content) const {
-  if (!is_open()) return Answer::kAbsent;
+PrivateDirectory::ReadStatus PrivateDirectory::read(const std::string& name,
+                                                    std::string& content) const {
+  if (!is_open()) return ReadStatus::kAbsent;
   const Descriptor file = open_file(descriptor(), name.c_str());
-  if (!file.is_open()) return errno == ENOENT ? Answer::kAbsent : Answer::kRefused;
+  if (!file.is_open()) return errno == ENOENT ? ReadStatus::kAbsent : ReadStatus::kRefused;
   struct stat status {};
   if (fstat(file.get(), &status) != 0 || !is_own_file(status) ||
       is_writable_by_others(status.st_mode) || status.st_size > kMostBytes) {
-    return Answer::kRefused;
+    return ReadStatus::kRefused;
   }
   content.assign(static_cast<size_t>(status.st_size), '\0');
-  return read_all(file.get(), content) ? Answer::kRead : Answer::kRefused;
+  return read_all(file.get(), content) ? ReadStatus::kRead : ReadStatus::kRefused;
 }
 
 void PrivateDirectory::mark_used(const std::string& name) const {

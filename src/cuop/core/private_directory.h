@@ -45,10 +45,10 @@ class PrivateDirectory {
   void remove_unfinished(std::span<const Kind> kinds, std::chrono::seconds age) const;
 
   static constexpr int64_t kMostBytes = int64_t{1} << 28;  ///< of a file that is read
-  enum class Answer { kAbsent, kRefused, kRead };
+  enum class ReadStatus { kAbsent, kRefused, kRead };
   /// The content of a file that only this user can write to; refused is also what is no ordinary
   /// file or too large.
-  Answer read(const std::string& name, std::string& content) const;
+  ReadStatus read(const std::string& name, std::string& content) const;
   /// As of now, whatever the file is.
   void mark_used(const std::string& name) const;
   /// Written under another name and renamed, so that it is there whole or not at all. False leaves

@@ -21,8 +21,8 @@ class CompileAttempt : public std::enable_shared_from_this<CompileAttempt> {
   /// Begins; what comes after the caller has left is given to `late`. std::system_error when there
   /// is no thread for it.
   void start(Compile compile, Late late);
-  /// The answer, or the error, of `compile`; nothing when it has not come by the deadline. Also an
-  /// interrupt ends the wait. To be called once.
+  /// Returns what `compile` returned or throws its error; nothing when it is not done by the
+  /// deadline. Also an interrupt ends the wait. To be called once.
   std::optional<CompiledKernel> wait(std::chrono::steady_clock::time_point deadline);
 
  private:

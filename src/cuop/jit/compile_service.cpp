@@ -10,9 +10,10 @@
 #include <system_error>
 #include <thread>
 
-#include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/current_device.h"
+#include "cuop/backend/device_properties.h"
 #include "cuop/backend/execution.h"
+#include "cuop/backend/runtime.h"
 #include "cuop/core/cache_directory.h"
 #include "cuop/core/deadline.h"
 #include "cuop/core/error.h"
@@ -305,7 +306,7 @@ std::string absence_of_kernels(Device device) {
   const Nvrtc& nvrtc = Nvrtc::instance();
   if (!nvrtc.is_available()) return nvrtc.reason();
   try {
-    const auto& properties = backend::cuda::cuda_runtime(device).properties();
+    const auto& properties = backend::runtime(device).properties();
     architecture_of(properties.major, properties.minor);
     return "";
   } catch (const Error& error) {
@@ -313,7 +314,7 @@ std::string absence_of_kernels(Device device) {
   }
 }
 
-const bool tells_of_kernels = [] {
+const bool is_kernel_check_set = [] {
   backend::set_kernel_check(&absence_of_kernels);
   return true;
 }();

@@ -1,4 +1,4 @@
-// The text of the kernels, part of the library: what sources that are compiled at run time include.
+// The text of the kernels, part of the library: the headers of what is compiled at run time.
 #pragma once
 
 #include <span>

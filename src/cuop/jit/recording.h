@@ -19,7 +19,7 @@ struct Argument {
   const Scalar* number = nullptr;
 };
 
-/// Records an operation whose checks have passed; the tensor answered is computed later. Only while
+/// Records an operation whose checks have passed; the returned tensor is computed later. Only while
 /// recording.
 Tensor record_op(int code, OpTypes types, const Shape& shape, Device device,
                  std::span<const Argument> arguments);

@@ -86,7 +86,7 @@ class Arena : NonCopyable {
 
   Block* new_block(const Block& like);
   void forget(Block* block);
-  /// Splits after `bytes`; the rest, in the same state, is answered. Neither is in an index.
+  /// Splits after `bytes` and returns the rest, in the same state. Neither is in an index.
   Block* cut(Block* block, int64_t bytes);
   void add_to_index(Block* block);
   void remove_from_index(Block* block);

@@ -96,7 +96,7 @@ void GuardResource::deallocate(void* data, int64_t bytes, Stream stream) noexcep
       report(cat("a block was freed as one of ", bytes, " bytes: ", describe(record)));
     }
     record.stream = stream;
-    for (std::string& text : look_at_zones(block, record)) report(std::move(text));
+    for (std::string& text : check_zones(block, record)) report(std::move(text));
     record.is_damaged = false;  // of its zones; its poison is whole
     access_.fill(block, kPoisonByte, record.bytes, stream);
     {
@@ -178,8 +178,8 @@ std::vector<std::string> GuardResource::check() {
       live.push_back({static_cast<std::byte*>(data), record});
     held.assign(held_.begin(), held_.end());
   }
-  look_at(live, &GuardResource::find_live, &GuardResource::look_at_zones);
-  look_at(held, &GuardResource::find_held, &GuardResource::look_at_poison);
+  check_blocks(live, &GuardResource::find_live, &GuardResource::check_zones);
+  check_blocks(held, &GuardResource::find_held, &GuardResource::check_poison);
   release_beyond_bounds();  // what was looked at has stayed
   const std::lock_guard lock(mutex_);
   return reports_;
@@ -195,28 +195,29 @@ GuardResource::Record* GuardResource::find_held(std::byte* data) {
   return held == held_.end() ? nullptr : &held->record;
 }
 
-void GuardResource::look_at(const std::vector<Held>& blocks,
-                            Record* (GuardResource::*find)(std::byte*),
-                            std::vector<std::string> (GuardResource::*look)(std::byte*, Record&)) {
+void GuardResource::check_blocks(const std::vector<Held>& blocks,
+                                 Record* (GuardResource::*find)(std::byte*),
+                                 std::vector<std::string> (GuardResource::*check_block)(std::byte*,
+                                                                                        Record&)) {
   for (const Held& block : blocks) {
     std::unique_lock lock(mutex_);
     Record* record = (this->*find)(block.data);
     if (record == nullptr || record->serial != block.record.serial) continue;
     Record seen = *record;
-    looked_at_.push_back(block.data);
+    being_checked_.push_back(block.data);
     lock.unlock();
     std::vector<std::string> wrong;
-    const auto end_look = [&] {
+    const auto end_check = [&] {
       lock.lock();
-      looked_at_.erase(std::ranges::find(looked_at_, block.data));
+      being_checked_.erase(std::ranges::find(being_checked_, block.data));
     };
     try {
-      wrong = (this->*look)(block.data, seen);
+      wrong = (this->*check_block)(block.data, seen);
     } catch (...) {  // of the device
-      end_look();
+      end_check();
       throw;
     }
-    end_look();
+    end_check();
     record = (this->*find)(block.data);
     if (record != nullptr) record->is_damaged = seen.is_damaged;
     lock.unlock();
@@ -249,7 +250,7 @@ void GuardResource::report(std::string text) noexcept {
   if (reports_.size() < kMaxReports) reports_.push_back(std::move(text));
 }
 
-std::vector<std::string> GuardResource::look_at_zones(std::byte* data, Record& record) {
+std::vector<std::string> GuardResource::check_zones(std::byte* data, Record& record) {
   if (record.is_damaged) return {};
   const int64_t before = access_.find_other(data - kZone, kZoneByte, kZone, record.stream);
   const int64_t behind = access_.find_other(data + record.bytes, kZoneByte, kZone, record.stream);
@@ -266,7 +267,7 @@ std::vector<std::string> GuardResource::look_at_zones(std::byte* data, Record& r
   return wrong;
 }
 
-std::vector<std::string> GuardResource::look_at_poison(std::byte* data, Record& record) {
+std::vector<std::string> GuardResource::check_poison(std::byte* data, Record& record) {
   if (record.is_damaged) return {};
   const int64_t at = access_.find_other(data, kPoisonByte, record.bytes, record.stream);
   record.is_damaged = at >= 0;
@@ -279,8 +280,8 @@ void GuardResource::release_beyond_bounds() noexcept {
   release_held(is_holding ? kMaxHeldBlocks : 0, is_holding ? kMaxHeldBytes : 0);
 }
 
-bool GuardResource::is_looked_at(const std::byte* data) const {
-  return std::ranges::find(looked_at_, data) != looked_at_.end();
+bool GuardResource::is_being_checked(const std::byte* data) const {
+  return std::ranges::find(being_checked_, data) != being_checked_.end();
 }
 
 void GuardResource::release_held(size_t most_blocks, int64_t most_bytes) noexcept {
@@ -289,13 +290,13 @@ void GuardResource::release_held(size_t most_blocks, int64_t most_bytes) noexcep
     {
       const std::lock_guard lock(mutex_);
       if (held_.size() <= most_blocks && held_bytes_ <= most_bytes) return;
-      if (held_.empty() || is_looked_at(held_.front().data)) return;
+      if (held_.empty() || is_being_checked(held_.front().data)) return;
       oldest = held_.front();
       held_.pop_front();
       held_bytes_ -= oldest.record.bytes;
     }
     try {
-      for (std::string& text : look_at_poison(oldest.data, oldest.record)) report(std::move(text));
+      for (std::string& text : check_poison(oldest.data, oldest.record)) report(std::move(text));
     } catch (const std::exception& error) {
       log(LogLevel::kWarn, "memory debugging: ", error.what());
     }

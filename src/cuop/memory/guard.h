@@ -88,21 +88,21 @@ class GuardResource final : public MemoryResource {
   std::string describe(const Record& record) const;
   void report(std::string text) noexcept;
   /// What is wrong with a block, at most once: it is damaged then.
-  std::vector<std::string> look_at_zones(std::byte* data, Record& record);
-  std::vector<std::string> look_at_poison(std::byte* data, Record& record);
+  std::vector<std::string> check_zones(std::byte* data, Record& record);
+  std::vector<std::string> check_poison(std::byte* data, Record& record);
   /// The record of a block while it is live or held, or null; under mutex_.
   Record* find_live(std::byte* data);
   Record* find_held(std::byte* data);
   /// Looks at one of `blocks` after the other, unless it is gone, and reports what is wrong.
-  void look_at(const std::vector<Held>& blocks, Record* (GuardResource::*find)(std::byte*),
-               std::vector<std::string> (GuardResource::*look)(std::byte*, Record&));
+  void check_blocks(const std::vector<Held>& blocks, Record* (GuardResource::*find)(std::byte*),
+                    std::vector<std::string> (GuardResource::*check_block)(std::byte*, Record&));
   /// Of bytes that are allocated upstream, those that are live; under mutex_.
   int64_t without_own(int64_t upstream_bytes) const;
   /// Keeps the upstream's peaks and begins new ones. While nothing is held, blocks come and go that
   /// the guard does not see, and what is its own changes at its frees alone: between two of them
   /// the upstream's peak tells that of tensors.
   void take_peaks();
-  bool is_looked_at(const std::byte* data) const;  ///< under mutex_
+  bool is_being_checked(const std::byte* data) const;  ///< under mutex_
   void release_beyond_bounds() noexcept;
   /// Gives the oldest freed blocks to the upstream until no more than so much is held, or one comes
   /// that is looked at.
@@ -113,7 +113,7 @@ class GuardResource final : public MemoryResource {
   mutable ForkMutex mutex_;  ///< guards all below; not held while the upstream or bytes are touched
   /// Blocks that check() looks at: they are not given back, for which nobody waits, since a look
   /// may wait for a GPU and for Python.
-  std::vector<const std::byte*> looked_at_;
+  std::vector<const std::byte*> being_checked_;
   std::unordered_map<void*, Record> live_;
   LruCache<void*, Record> freed_{65536};  ///< addresses that were freed and not given out again
   std::deque<Held> held_;

@@ -48,7 +48,7 @@ MemoryResource* make_resource() {
         cat("CUOP_HOST_ALLOCATOR: '", choice.value, "' is unknown; give pool or system"));
   }
   if (!is_pool || (kIsAddressSanitized && !choice.is_set)) return new HostResource;
-  PoolOptions options;
+  MemoryPoolOptions options;
   const std::string& cache = env().host_cache_size.value;
   options.cache_bytes = cache.empty() ? host_memory().total / kCachedPart
                                       : parse_bytes(cache, "CUOP_HOST_CACHE_SIZE");

@@ -18,7 +18,7 @@ bool is_small(int64_t bytes) {
 
 }  // namespace
 
-Pool::Pool(Upstream& upstream, StreamOrder& order, PoolOptions options)
+Pool::Pool(Upstream& upstream, StreamOrder& order, MemoryPoolOptions options)
     : upstream_(upstream),
       order_(order),
       options_(options),

@@ -28,7 +28,7 @@ namespace cuop::memory {
 
 inline constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
-struct PoolOptions {
+struct MemoryPoolOptions {
   /// Smallest block and alignment of all: a power of two from 64 to 4096.
   int64_t quantum = kAlignment;
   /// Address space a stream takes at once from an upstream that maps; 0: twice the device's memory.
@@ -66,7 +66,7 @@ void check_bound(const char* what, int64_t bytes);
 class Pool final : public MemoryResource, private CacheOwner, private NonCopyable {
  public:
   /// Upstream and order must outlive the pool. Memory still live when the pool ends is given back.
-  Pool(Upstream& upstream, StreamOrder& order, PoolOptions options = {});
+  Pool(Upstream& upstream, StreamOrder& order, MemoryPoolOptions options = {});
   ~Pool() override;
 
   void* allocate(int64_t bytes, Stream stream) override;
@@ -159,7 +159,7 @@ class Pool final : public MemoryResource, private CacheOwner, private NonCopyabl
 
   Upstream& upstream_;
   StreamOrder& order_;
-  const PoolOptions options_;
+  const MemoryPoolOptions options_;
   const SizeClasses classes_;
   const int64_t total_bytes_;
   uint64_t id_ = 0;

@@ -23,7 +23,7 @@ void* map(int descriptor, int64_t bytes) {
               0);
 }
 
-/// All pages now, while a lack of memory is still an answer and no signal.
+/// Allocates all pages now, while a lack of memory is still an error code and no signal.
 int reserve(int descriptor, int64_t bytes) {
   int result = 0;
   do {

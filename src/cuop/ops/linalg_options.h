@@ -1,4 +1,4 @@
-// What matrix products and the BLAS operations are told beside their tensors.
+// The options of matrix products and of the BLAS operations.
 #pragma once
 
 #include <complex>

@@ -5,7 +5,8 @@
 #include "cuop/backend/cpu/blas_library.h"
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
-#include "cuop/backend/cuda/cuda_runtime.h"
+#include "cuop/backend/device_properties.h"
+#include "cuop/backend/runtime.h"
 #include "cuop/core/of_thread.h"
 #include "cuop/core/text.h"
 
@@ -27,9 +28,9 @@ const std::string& gpu_text(Device device) {
   auto& texts = of_thread([] { return new std::unordered_map<int, std::string>; });
   std::string& text = texts[device.index];
   if (text.empty()) {
-    const auto& properties = backend::cuda::cuda_runtime(device).properties();
+    const auto& properties = backend::runtime(device).properties();
     text = cat(properties.name, ", ", properties.multiprocessors, " multiprocessors, memory at ",
-               properties.memory_clock_khz, " kHz, driver ", backend::cuda::driver().version);
+               properties.memory_clock_khz, " kHz, driver ", properties.driver_version);
   }
   return text;
 }

@@ -8,7 +8,7 @@
 #include "cuop/backend/cuda/idle_objects.h"
 #include "cuop/backend/cuda/libraries.h"
 #include "cuop/backend/cuda/operation.h"
-#include "cuop/backend/cuda/workspace.h"
+#include "cuop/memory/workspace.h"
 
 namespace cuop::backend::cuda {
 
@@ -82,7 +82,7 @@ class Session {
   }
 
   ContextScope scope_;
-  Workspace workspace_;
+  memory::Workspace workspace_;
   IdleObjects<Handle>::Lease lease_;
 };
 

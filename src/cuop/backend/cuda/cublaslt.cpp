@@ -12,13 +12,13 @@
 #include "cuop/backend/cuda/context.h"
 #include "cuop/backend/cuda/cublaslt_api.h"
 #include "cuop/backend/cuda/operation.h"
-#include "cuop/backend/cuda/workspace.h"
 #include "cuop/backend/library_use.h"
 #include "cuop/core/error.h"
 #include "cuop/core/fork_mutex.h"
 #include "cuop/core/hash.h"
 #include "cuop/core/lru_cache.h"
 #include "cuop/core/noncopyable.h"
+#include "cuop/memory/workspace.h"
 
 namespace cuop::backend::cuda {
 
@@ -26,7 +26,6 @@ namespace {
 
 using namespace blaslt;
 
-constexpr uint64_t kMaxWorkspace = uint64_t{32} << 20;
 constexpr size_t kMaxPlans = 4096;
 
 struct Types {
@@ -72,7 +71,7 @@ struct KeyHash {
     const GemmShape& s = key.shape;
     return hash_numbers(key.device, s.dtype, s.result, s.trans_a, s.trans_b, s.m, s.n, s.k, s.lda,
                         s.ldb, s.ldc, s.batch, s.stride_a, s.stride_b, s.stride_c, key.units,
-                        key.align_a, key.align_b, key.align_c);
+                        key.align_a, key.align_b, key.align_c, key.most_workspace);
   }
 };
 
@@ -138,7 +137,7 @@ class GemmPlan : NonCopyable {
     const auto set = [&](PreferenceAttribute attribute, auto value) {
       check_status(lib.preference_set(raw, attribute, &value, sizeof value), who_, "a preference");
     };
-    set(kPreferWorkspace, kMaxWorkspace);
+    set(kPreferWorkspace, static_cast<uint64_t>(problem_.most_workspace));
     set(kPreferAlignmentA, problem_.align_b);
     set(kPreferAlignmentB, problem_.align_a);
     set(kPreferAlignmentC, problem_.align_c);
@@ -180,7 +179,8 @@ class GemmPlan : NonCopyable {
     Heuristic checked{};
     const int status =
         library().check(handle, desc_, first_, second_, result_, result_, &words, &checked);
-    if (status != 0 || checked.status != 0 || checked.workspace_bytes > kMaxWorkspace) return false;
+    if (status != 0 || checked.status != 0) return false;
+    if (static_cast<int64_t>(checked.workspace_bytes) > problem_.most_workspace) return false;
     const bool on_matrix_units = is_on_matrix_units(words);
     if (problem_.units == MatrixUnits::kForbidden && on_matrix_units) return false;
     if (problem_.units == MatrixUnits::kRequired && !on_matrix_units) return false;
@@ -263,17 +263,21 @@ GemmProblem gemm_problem(const GemmShape& shape, const void* a, const void* b, c
           alignment(a, shape.stride_a, shape.dtype),
           alignment(b, shape.stride_b, shape.dtype),
           alignment(c, shape.stride_c, shape.result),
-          execution_options().matrix_units};
+          execution_options().matrix_units,
+          std::min(kGemmWorkspace, execution_options().spare.workspace.value_or(kGemmWorkspace))};
 }
 
 std::string gemm_text(const GemmProblem& problem) {
   const GemmShape& s = problem.shape;
+  const std::string limited = problem.most_workspace == kGemmWorkspace
+                                  ? ""
+                                  : cat(" in a workspace of ", problem.most_workspace);
   const std::string widened = s.result == s.dtype ? "" : cat(" to ", s.result);
   return cat("gemm ", s.dtype, widened, " op ", static_cast<int>(s.trans_a),
              static_cast<int>(s.trans_b), " m ", s.m, " n ", s.n, " k ", s.k, " ld ", s.lda, ' ',
              s.ldb, ' ', s.ldc, " batch ", s.batch, " by ", s.stride_a, ' ', s.stride_b, ' ',
              s.stride_c, " aligned ", problem.align_a, ' ', problem.align_b, ' ', problem.align_c,
-             units_text(problem.units));
+             units_text(problem.units), limited);
 }
 
 std::string gemm_text(const GemmAlgorithm& algorithm) {
@@ -337,7 +341,7 @@ void run_gemm_plan(const char* who, const GemmPlan& plan, const Scalar& alpha, c
                    const void* b, const Scalar& beta, void* c, Stream stream) {
   const ContextScope scope(stream.device);
   const ScalarType scale = plan.scale_type();
-  const Workspace workspace(plan.workspace_bytes(), stream);
+  const memory::Workspace workspace(plan.workspace_bytes(), stream);
   const auto queue = static_cast<StreamHandle>(stream.handle);
   Operation operation(who, stream);
   plan.run(handle_for(who, stream.device), Coefficient(alpha, scale), a, b,

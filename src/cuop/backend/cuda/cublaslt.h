@@ -34,14 +34,18 @@ struct GemmShape {
 /// True for float16, bfloat16, float32, float64, complex64 and complex128.
 bool has_gemm(DType dtype);
 
+/// Bytes that an algorithm's workspace has at most, where less was not asked for.
+inline constexpr int64_t kGemmWorkspace = int64_t{32} << 20;
+
 /// Everything on which the choice of an algorithm depends. Alignments in bytes: what the address of
-/// every matrix of the operand is a multiple of, up to 256. Matrix units: what this thread asks
-/// for.
+/// every matrix of the operand is a multiple of, up to 256. Matrix units, workspace: what this
+/// thread asks for.
 struct GemmProblem {
   int device = 0;
   GemmShape shape;
   uint32_t align_a = 0, align_b = 0, align_c = 0;
   MatrixUnits units = MatrixUnits::kAllowed;
+  int64_t most_workspace = kGemmWorkspace;  ///< bytes
   bool operator==(const GemmProblem&) const = default;
 };
 GemmProblem gemm_problem(const GemmShape& shape, const void* a, const void* b, const void* c,

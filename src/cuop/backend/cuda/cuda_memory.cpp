@@ -25,7 +25,7 @@ struct PoolOfDevice {
   memory::Pool pool;
 
   PoolOfDevice(CudaRuntime& runtime, std::unique_ptr<memory::Upstream> on,
-               const memory::PoolOptions& options)
+               const memory::MemoryPoolOptions& options)
       : upstream(std::move(on)), order(runtime), pool(*upstream, order, options) {}
 };
 
@@ -43,7 +43,7 @@ std::unique_ptr<memory::Upstream> upstream_of(CudaRuntime& runtime) {
 }
 
 PoolOfDevice* make_pool(CudaRuntime& runtime) {
-  memory::PoolOptions options;
+  memory::MemoryPoolOptions options;
   options.quantum = kQuantum;
   const std::string& cache = env().cuda_cache_size.value;
   if (!cache.empty()) options.cache_bytes = parse_bytes(cache, "CUOP_CUDA_CACHE_SIZE");
@@ -53,7 +53,7 @@ PoolOfDevice* make_pool(CudaRuntime& runtime) {
 }
 
 PoolOfDevice* make_pinned(CudaRuntime& runtime) {
-  memory::PoolOptions options;
+  memory::MemoryPoolOptions options;
   options.quantum = kQuantum;
   return new PoolOfDevice(runtime, std::make_unique<PinnedHostUpstream>(runtime), options);
 }

@@ -41,14 +41,14 @@ DeviceId driver_id(Device device) {
   return id;
 }
 
-DeviceProperties read_properties(Device device, DeviceId id) {
+CudaProperties read_properties(Device device, DeviceId id) {
   const Driver& d = driver();
   const auto get = [&](DeviceAttribute attribute) {
     int value = 0;
     check(d.device_get_attribute(&value, attribute, id), device, ": reading its attributes");
     return value;
   };
-  DeviceProperties p;
+  CudaProperties p;
   char name[256] = {};
   check(d.device_get_name(name, sizeof name, id), device, ": reading its name");
   p.name = name;
@@ -69,6 +69,7 @@ DeviceProperties read_properties(Device device, DeviceId id) {
   p.clock_khz = get(DeviceAttribute::kClockKhz);
   p.memory_clock_khz = get(DeviceAttribute::kMemoryClockKhz);
   p.memory_bus_bits = get(DeviceAttribute::kMemoryBusBits);
+  p.driver_version = d.version;
   p.has_virtual_memory = get(DeviceAttribute::kVirtualMemoryManagement) != 0;
   p.has_memory_pools = get(DeviceAttribute::kMemoryPools) != 0;
   p.has_file_descriptors = get(DeviceAttribute::kPosixFileDescriptors) != 0;

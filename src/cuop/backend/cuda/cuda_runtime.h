@@ -14,28 +14,14 @@
 #include "cuop/backend/cuda/mapped_ranges.h"
 #include "cuop/backend/cuda/peer_access.h"
 #include "cuop/backend/cuda/wait_guards.h"
+#include "cuop/backend/device_properties.h"
 #include "cuop/backend/device_runtime.h"
 #include "cuop/backend/kernel.h"
 #include "cuop/core/fork_mutex.h"
 
 namespace cuop::backend::cuda {
 
-/// What kernels and their tuning need to know of a device; sizes in bytes.
-struct DeviceProperties {
-  std::string name;
-  std::string uuid;  ///< "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
-  int major = 0;     ///< compute capability
-  int minor = 0;
-  int multiprocessors = 0;
-  int warp_size = 32;
-  int max_threads_per_block = 0;
-  int64_t shared_per_block = 0;        ///< without asking
-  int64_t shared_per_block_optin = 0;  ///< after func_set_attribute(kMaxDynamicSharedBytes)
-  int64_t l2_bytes = 0;
-  int64_t total_bytes = 0;
-  int clock_khz = 0;
-  int memory_clock_khz = 0;
-  int memory_bus_bits = 0;
+struct CudaProperties : DeviceProperties {
   bool has_virtual_memory = false;    ///< mem_create, mem_map and their like
   bool has_memory_pools = false;      ///< mem_alloc_async
   bool has_file_descriptors = false;  ///< other processes can map what is mapped here
@@ -47,7 +33,7 @@ class CudaRuntime final : public Runtime {
   explicit CudaRuntime(Device device);
 
   Device device() const override { return device_; }
-  const DeviceProperties& properties() const { return properties_; }
+  const CudaProperties& properties() const override { return properties_; }
   DeviceId id() const { return id_; }
 
   void copy(void* dst, const void* src, int64_t bytes, Stream stream) override;
@@ -110,7 +96,7 @@ class CudaRuntime final : public Runtime {
   WaitGuards& guards_;
   std::atomic<uint64_t> was_tried_ = 0;  ///< a bit for each device whose way was looked for
   std::atomic<uint64_t> is_open_ = 0;    ///< a bit for each device whose memory is reached
-  DeviceProperties properties_;
+  CudaProperties properties_;
   EventHandle probe_ = nullptr;  ///< never recorded: it is asked about the device alone
   ForkMutex mutex_;
   std::vector<IdleStream> idle_streams_;

@@ -9,12 +9,13 @@
 #include "cuop/backend/cuda/cudnn_plan.h"
 #include "cuop/backend/cuda/idle_objects.h"
 #include "cuop/backend/cuda/operation.h"
-#include "cuop/backend/cuda/workspace.h"
+#include "cuop/backend/execution.h"
 #include "cuop/backend/library_use.h"
 #include "cuop/core/error.h"
 #include "cuop/core/hash.h"
 #include "cuop/core/lru_cache.h"
 #include "cuop/core/noncopyable.h"
+#include "cuop/memory/workspace.h"
 
 namespace cuop::backend::cuda {
 
@@ -160,11 +161,21 @@ class GraphOfConv {
   dnn::Graph graph_;
 };
 
-/// A problem, and the engine that is asked for; "" for cuDNN's own choice.
-using PlanKey = std::pair<ConvShape, std::string>;
+/// What this thread leaves to an engine.
+int64_t most_workspace() {
+  return std::min(kConvWorkspace, execution_options().spare.workspace.value_or(kConvWorkspace));
+}
+
+/// A problem, and the engine that is asked for ("" for cuDNN's own choice) with its workspace.
+struct PlanKey {
+  ConvShape shape;
+  std::string engine;
+  int64_t most_workspace = 0;
+  bool operator==(const PlanKey&) const = default;
+};
 struct PlanKeyHash {
   size_t operator()(const PlanKey& key) const {
-    return ConvShapeHash()(key.first) * 31 + hash_text(key.second);
+    return hash_numbers(ConvShapeHash()(key.shape), hash_text(key.engine), key.most_workspace);
   }
 };
 
@@ -187,7 +198,7 @@ class Session : NonCopyable {
   std::shared_ptr<const CudnnPlan> plan(const char* who, const ConvShape& shape,
                                         const std::string& engine) {
     const RelaxedCapture relaxed;  // plans may be made and ended below
-    const PlanKey key(shape, engine);
+    const PlanKey key{shape, engine, most_workspace()};
     if (const auto* known = plans_.find(key)) return *known;
     const trace::Interruption interruption;
     auto found = make(who, shape, engine);
@@ -198,7 +209,7 @@ class Session : NonCopyable {
 
   std::vector<dnn::EngineChoice> offered(const char* who, const ConvShape& shape, size_t most) {
     return CudnnPlan::offered(who, handle_, GraphOfConv(who, shape).build(),
-                              element_type(shape.dtype), most);
+                              element_type(shape.dtype), most_workspace(), most);
   }
 
  private:
@@ -207,7 +218,8 @@ class Session : NonCopyable {
     const auto wanted = dnn::EngineChoice::parse(engine);
     if (!wanted && !engine.empty()) return std::nullopt;
     return CudnnPlan::choose(who, handle_, GraphOfConv(who, shape).build(),
-                             element_type(shape.dtype), wanted ? &*wanted : nullptr);
+                             element_type(shape.dtype), most_workspace(),
+                             wanted ? &*wanted : nullptr);
   }
 
   Handle handle_ = nullptr;
@@ -276,7 +288,7 @@ bool conv(const char* who, const ConvShape& shape, const std::string& engine, co
   const auto plan = session->plan(who, shape, engine);
   if (plan == nullptr) return false;
   keep_if_recorded(stream, plan);
-  const Workspace workspace(plan->workspace_bytes(), stream);
+  const memory::Workspace workspace(plan->workspace_bytes(), stream);
   CudnnPlan::Addresses addresses{};
   addresses[static_cast<size_t>(Role::kX)] = data.x;
   addresses[static_cast<size_t>(Role::kW)] = data.w;

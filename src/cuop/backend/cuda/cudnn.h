@@ -11,6 +11,8 @@ namespace cuop::backend::cuda {
 
 /// What the addresses of its tensors must be multiples of, in bytes.
 inline constexpr int64_t kConvAlignment = 16;
+/// Bytes that an engine's workspace has at most, where this thread does not ask for less.
+inline constexpr int64_t kConvWorkspace = int64_t{1} << 30;
 /// Addresses of the tensors of a convolution; `bias` only where the shape has one.
 struct ConvData {
   const void* x = nullptr;

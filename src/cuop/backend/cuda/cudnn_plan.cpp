@@ -9,8 +9,6 @@ namespace cuop::backend::cuda::dnn {
 
 namespace {
 
-constexpr int64_t kMaxWorkspace = int64_t{1} << 30;
-
 /// Engines that are passed over: those whose results differ from run to run, those that add up in
 /// fewer bits than asked for, and those whose results depend on values outside the window of the
 /// kernel (an infinity there would spread). Matrix units round float32 to TF32 first.
@@ -28,7 +26,7 @@ bool is_refused(Note note, bool is_exact) {
   return false;
 }
 
-/// Engines for few channels of float16, without a bias and with one. They answer 0 where -infinity
+/// Engines for few channels of float16, without a bias and with one. They return 0 where -infinity
 /// is due, as if a rectifier followed: seen of cuDNN 9 on an H200, of all their settings and no
 /// others.
 constexpr int64_t kLoseInfinities[] = {47, 32};
@@ -145,28 +143,30 @@ Descriptor* whole_of(const char* who, Handle handle, Graph& graph) {
 
 /// A plan and the workspace it needs; none when it cannot be made or needs too much.
 std::optional<std::pair<Descriptor, int64_t>> plan_of(const char* who, Handle handle,
-                                                      const Descriptor& config) {
+                                                      const Descriptor& config,
+                                                      int64_t most_workspace) {
   Descriptor plan(who, DescriptorType::kPlan);
   plan.set(Attribute::kPlanHandle, handle);
   plan.set(Attribute::kPlanConfig, config);
   if (!plan.try_finalize()) return std::nullopt;
   int64_t bytes = 0;
   plan.get(Attribute::kPlanWorkspace, 1, &bytes);
-  if (bytes > kMaxWorkspace) return std::nullopt;
+  if (bytes > most_workspace) return std::nullopt;
   return std::pair<Descriptor, int64_t>(std::move(plan), bytes);
 }
 
 }  // namespace
 
 std::optional<CudnnPlan> CudnnPlan::choose(const char* who, Handle handle, Graph graph,
-                                           ElementType type, const EngineChoice* wanted) {
+                                           ElementType type, int64_t most_workspace,
+                                           const EngineChoice* wanted) {
   const Descriptor* const whole = whole_of(who, handle, graph);
   if (whole == nullptr) return std::nullopt;
   for (const HeuristicMode mode : {HeuristicMode::kBest, HeuristicMode::kFallback}) {
     for (Descriptor& config : ranked(who, *whole, mode)) {
       if (!is_allowed(who, config, type)) continue;
       if (wanted != nullptr && choice_of(who, config) != *wanted) continue;
-      auto plan = plan_of(who, handle, config);
+      auto plan = plan_of(who, handle, config, most_workspace);
       if (!plan) continue;
       const auto notes = notes_of(engine_of(who, config));
       const bool on_matrix_units = std::ranges::count(notes, Note::kTensorCore) > 0;
@@ -178,14 +178,16 @@ std::optional<CudnnPlan> CudnnPlan::choose(const char* who, Handle handle, Graph
 }
 
 std::vector<EngineChoice> CudnnPlan::offered(const char* who, Handle handle, Graph graph,
-                                             ElementType type, size_t most) {
+                                             ElementType type, int64_t most_workspace,
+                                             size_t most) {
   std::vector<EngineChoice> choices;
   const Descriptor* const whole = whole_of(who, handle, graph);
   if (whole == nullptr) return choices;
   for (const HeuristicMode mode : {HeuristicMode::kBest, HeuristicMode::kFallback}) {
     for (const Descriptor& config : ranked(who, *whole, mode)) {
       if (choices.size() == most) return choices;
-      if (!is_allowed(who, config, type) || !plan_of(who, handle, config)) continue;
+      if (!is_allowed(who, config, type)) continue;
+      if (!plan_of(who, handle, config, most_workspace)) continue;
       EngineChoice choice = choice_of(who, config);
       const bool is_known = std::find(choices.begin(), choices.end(), choice) != choices.end();
       if (!is_known) choices.push_back(std::move(choice));

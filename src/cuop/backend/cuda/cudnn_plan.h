@@ -45,13 +45,15 @@ struct EngineChoice {
 class CudnnPlan {
  public:
   /// The first engine of cuDNN's ranking that computes the graph as tensors of that type need it
-  /// (float32: each product and sum in float32); none when there is no such engine. With `wanted`,
-  /// that engine, when the ranking has it and it keeps to the same rules.
+  /// (float32: each product and sum in float32) in so many bytes of workspace; none when there is
+  /// no such engine. With `wanted`, that engine, when the ranking has it and it keeps to the same
+  /// rules.
   static std::optional<CudnnPlan> choose(const char* who, Handle handle, Graph graph,
-                                         ElementType type, const EngineChoice* wanted = nullptr);
+                                         ElementType type, int64_t most_workspace,
+                                         const EngineChoice* wanted = nullptr);
   /// The engines that `choose` has, the best first and each once, `most` of them.
   static std::vector<EngineChoice> offered(const char* who, Handle handle, Graph graph,
-                                           ElementType type, size_t most);
+                                           ElementType type, int64_t most_workspace, size_t most);
 
   int64_t workspace_bytes() const { return workspace_bytes_; }
   /// By the engine's own notes.

@@ -8,10 +8,10 @@
 #include "cuop/backend/cuda/context.h"
 #include "cuop/backend/cuda/libraries.h"
 #include "cuop/backend/cuda/operation.h"
-#include "cuop/backend/cuda/workspace.h"
 #include "cuop/core/fork_mutex.h"
 #include "cuop/core/lru_cache.h"
 #include "cuop/core/noncopyable.h"
+#include "cuop/memory/workspace.h"
 
 namespace cuop::backend::cuda {
 
@@ -110,11 +110,12 @@ class CufftPlan : NonCopyable {
     n[static_cast<size_t>(rank) - 1] = spec.n;
     int status = lib.set_auto_allocation(handle_, 0);
     if (status == 0) {
-      status = lib.make_plan(handle_, rank, n.data(), in_embed.data(), spec.in_stride,
-                             spec.in_distance, spec.kind == FftKind::kRealForward ? real : complex,
-                             out_embed.data(), spec.out_stride, spec.out_distance,
-                             spec.kind == FftKind::kRealBackward ? real : complex, spec.batch,
-                             &work_bytes_, complex);
+      status =
+          lib.make_plan(handle_, rank, n.data(), in_embed.data(), spec.in_stride, spec.in_distance,
+                        spec.kind == TransformKind::kRealForward ? real : complex, out_embed.data(),
+                        spec.out_stride, spec.out_distance,
+                        spec.kind == TransformKind::kRealBackward ? real : complex, spec.batch,
+                        &work_bytes_, complex);
     }
     if (status != 0) lib.destroy(handle_);
     check_status(status, who, "a plan");
@@ -134,7 +135,8 @@ class CufftPlan : NonCopyable {
   /// A plan has one work area and one stream, so threads take turns to start it.
   void run(const char* who, void* in, void* out, void* work, StreamHandle stream) {
     const Library& lib = library();
-    const bool is_forward = kind_ == FftKind::kForward || kind_ == FftKind::kRealForward;
+    const bool is_forward =
+        kind_ == TransformKind::kForward || kind_ == TransformKind::kRealForward;
     const std::lock_guard lock(mutex_);
     check_status(lib.set_stream(handle_, stream), who, "a stream");
     if (work_bytes_ > 0) check_status(lib.set_work_area(handle_, work), who, "a work area");
@@ -146,7 +148,7 @@ class CufftPlan : NonCopyable {
   ForkMutex mutex_;
   Handle handle_ = -1;
   Device device_;
-  FftKind kind_;
+  TransformKind kind_;
   size_t work_bytes_ = 0;
 };
 
@@ -162,7 +164,7 @@ void fft(const char* who, const FftGridSpec& spec, void* in, void* out, Stream s
   const ContextScope scope(stream.device);
   const auto plan = plan_of(who, {stream.device.index, spec});
   keep_if_recorded(stream, plan);
-  const Workspace work(plan->work_bytes(), stream);
+  const memory::Workspace work(plan->work_bytes(), stream);
   Operation operation("fft", stream);
   plan->run(who, in, out, work.data(), static_cast<StreamHandle>(stream.handle));
   operation.started();

@@ -5,8 +5,8 @@
 #include "cuop/backend/cuda/idle_objects.h"
 #include "cuop/backend/cuda/libraries.h"
 #include "cuop/backend/cuda/operation.h"
-#include "cuop/backend/cuda/workspace.h"
 #include "cuop/core/noncopyable.h"
+#include "cuop/memory/workspace.h"
 
 namespace cuop::backend::cuda {
 
@@ -112,7 +112,7 @@ void sparse_product(const char* who, const SparseProduct& p, Stream stream) {
   check_status(lib.work_bytes(handle.get(), kAsGiven, kAsGiven, alpha, a.get(), b.get(), beta,
                               c.get(), element, kRowAlgorithm, &bytes),
                who, "the size of its workspace");
-  const Workspace work(static_cast<int64_t>(bytes), stream);
+  const memory::Workspace work(static_cast<int64_t>(bytes), stream);
   Operation operation(who, stream);
   check_status(lib.multiply(handle.get(), kAsGiven, kAsGiven, alpha, a.get(), b.get(), beta,
                             c.get(), element, kRowAlgorithm, work.data()),

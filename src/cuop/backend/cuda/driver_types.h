@@ -40,7 +40,7 @@ struct Copy2d {
 };
 static_assert(sizeof(Copy2d) == 128);
 
-/// The answers that cuOP tells apart; every other one has a name from the driver.
+/// The statuses that cuOP tells apart; every other one has a name from the driver.
 enum class Result : int {
   kSuccess = 0,
   kInvalidValue = 1,

@@ -22,8 +22,8 @@ class WaitingPause {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-/// Asks until the answer is another than "not ready", and returns that. Interrupted when the user
-/// interrupts; the work goes on.
+/// Polls `query` until its result is another than "not ready", and returns that. Interrupted when
+/// the user interrupts; the work goes on.
 template <class Query>
 Result wait_until_ready(const Query& query) {
   Result result = query();

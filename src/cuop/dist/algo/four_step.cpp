@@ -132,8 +132,8 @@ class FourStepFollower {
     return reshape(line, shape);
   }
 
-  /// Puts what this rank needs of the matrix into `direct`, and answers what it needs the
-  /// conjugates of.
+  /// Copies the elements that this rank needs of the matrix into `direct`, and returns those of
+  /// which it needs the conjugates.
   Tensor exchange_pairs(const DistTensor& matrix, const std::vector<Need>& needs,
                         const Tensor& direct) const {
     const Device device = matrix.device();

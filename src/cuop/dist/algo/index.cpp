@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cuop/core/divide_up.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/agree.h"
@@ -35,7 +36,7 @@ struct Entry {
     if (from > to) return {};
     const int64_t pace = std::abs(range.step);
     // The first element at or beyond `from` and the last at or before `to`, counted from `low`.
-    const int64_t first = (from - low + pace - 1) / pace, end = (to - low) / pace + 1;
+    const int64_t first = divide_up(from - low, pace), end = (to - low) / pace + 1;
     if (first >= end) return {};
     return range.step > 0 ? Interval{first, end}
                           : Interval{range.length - end, range.length - first};
@@ -87,7 +88,7 @@ Shape result_shape(const Entries& entries) {
   return shape;
 }
 
-/// What of the result, in its own coordinates, a rank has that holds `part` of x.
+/// The box of the result, in its own coordinates, on a rank that holds `part` of x.
 Box held_box(const Entries& entries, const Box& part) {
   const int ndim = result_shape(entries).ndim();
   if (part.is_void) return empty_box(ndim);

@@ -20,7 +20,7 @@ JacobiSweeps::JacobiSweeps(const DistTensor& grid, const DistTensor& rhs, int64_
       rhs_(grid.comm(), rhs.local(), with_halo(depth - 1, depth)) {
   const Device device = rhs.local().device();
   for (int64_t i = 0; i <= ahead; ++i) {
-    slots_.push_back({NormLook(grid.comm(), grid.sharding().owner_boxes(grid.shape()), device),
+    slots_.push_back({NormReduction(grid.comm(), grid.sharding().owner_boxes(grid.shape()), device),
                       empty({depth, rhs.local().shape(0)}, DType::kFloat64, device)});
   }
   rhs_.exchange_halo();
@@ -57,7 +57,7 @@ void JacobiSweeps::begin(int64_t count, int64_t measured) {
   const bool is_exact = grid_.has_whole_rows();
   if (count > 1 || slots_.size() > 1 || !is_exact) batch.before = grid_.keep();
   sweep(count, count, measured, batch.slot, true);
-  batch.slot->look.mark(slice(batch.slot->squares, 0, 0, measured));
+  batch.slot->reduction.start(slice(batch.slot->squares, 0, 0, measured));
   waiting_.push_back(batch);
 }
 

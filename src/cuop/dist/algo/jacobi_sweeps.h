@@ -31,7 +31,7 @@ class JacobiSweeps {
   int64_t count() const { return waiting_.front().count; }
   /// The norms over the whole grid of the updates that were measured; where rows are cut they may
   /// be off by the rounding of their sums (`norm_slack`).
-  std::vector<double> norms() { return waiting_.front().slot->look.norms(); }
+  std::vector<double> norms() { return waiting_.front().slot->reduction.wait(); }
   /// The norm of sweep number `wanted`, from 1 on, as it is where rows are whole. Costs as much as
   /// the sweeps until there, and brings the grid into rows.
   double exact_norm(int64_t wanted);
@@ -53,7 +53,7 @@ class JacobiSweeps {
  private:
   /// Where a batch leaves its norms.
   struct Slot {
-    NormLook look;
+    NormReduction reduction;
     Tensor squares;  ///< sums of squares of measured updates, [sweep, row of the block]
   };
   struct Batch {

@@ -41,7 +41,7 @@ void check_fits(const DistTensor& x, const DistTensor& mask) {
   }
 }
 
-/// What of the first dimensions the ranks have of x.
+/// The ranks' boxes of x along its first `ndim` dimensions.
 std::vector<Box> leading_boxes(const DistTensor& x, int ndim) {
   std::vector<Box> all = x.sharding().owner_boxes(x.shape());
   if (ndim == x.ndim()) return all;

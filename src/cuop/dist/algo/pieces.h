@@ -9,8 +9,8 @@
 
 namespace cuop::dist {
 
-/// What is written to: its shape, the box of it that each rank has, and what says which part of a
-/// tensor it is.
+/// The destination of an assignment: its shape, the box of it that each rank has, and the index
+/// that names it, for errors.
 struct Target {
   Shape shape;
   std::vector<Box> boxes;

@@ -1,12 +1,10 @@
 #include "cuop/dist/algo/reduce.h"
 
-#include <array>
 #include <functional>
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/agree.h"
-#include "cuop/dist/algo/index.h"
 #include "cuop/dist/algo/operations.h"
 #include "cuop/dist/exec/call.h"
 #include "cuop/dist/exec/combine.h"
@@ -15,6 +13,7 @@
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
+#include "cuop/ops/reduce/reduction.h"
 
 namespace cuop::dist {
 namespace {
@@ -39,9 +38,7 @@ Plan plan_reduction(const ShardedReduction& reduction, const PlanArguments& give
 }
 
 Tensor reduce_whole(const ShardedReduction& reduction, const Tensor& x) {
-  const std::vector<int> axes = reduced_axes(reduction.options, x.shape());
-  const std::vector<int64_t> given(axes.begin(), axes.end());
-  return reduction.partial(x.dtype()).reduce(x, given, reduction.options.keepdims);
+  return reduction.partial(x.dtype()).reduce(x, reduction.options.axes, reduction.options.keepdims);
 }
 
 DistTensor execute_reduction(const ShardedReduction& reduction, const Plan& plan,
@@ -56,7 +53,6 @@ DistTensor execute_reduction(const ShardedReduction& reduction, const Plan& plan
   }
   const PartialReduction partial = reduction.partial(x.dtype());
   const std::vector<int> axes = reduced_axes(reduction.options, x.shape());
-  const std::vector<int64_t> axes_given(axes.begin(), axes.end());
   const int64_t count = elements_along(axes, x.shape());
   const int64_t bytes = partial.state_bytes();
   const auto rank = static_cast<size_t>(x.comm().rank());
@@ -64,10 +60,7 @@ DistTensor execute_reduction(const ShardedReduction& reduction, const Plan& plan
       merge_stages(state_owners(plan.inputs[0], axes, bytes), result, axes,
                    reduction.options.keepdims, bytes, plan.setting("group"));
   const Box& wanted = stages.back().wanted[rank];
-  const auto fold = [&](const Tensor& part) {
-    // An empty list of axes would mean all of them; a tensor of no dimension has just the one.
-    return partial.fold(part, axes_given);
-  };
+  const auto fold = [&](const Tensor& part) { return partial.fold(part, reduction.options.axes); };
 
   Tensor states;
   if (count == 0 && !wanted.empty()) {
@@ -103,8 +96,8 @@ DistTensor execute_reduction(const ShardedReduction& reduction, const Plan& plan
 Operation reduce_operation(const ReduceOptions& options) {
   const ShardedReduction reduction{options};
   Operation operation{
-      cat(reduction.who(), " axes (", join(options.axes), "), keepdims ", options.keepdims,
-          ", mode ", name(options.mode), ", correction ", options.correction),
+      cat(reduction.who(), " axes ", axes_text(options), ", keepdims ", options.keepdims, ", mode ",
+          name(options.mode), ", correction ", options.correction),
       {"x"},
       std::bind_front(plan_reduction, reduction),
       std::bind_front(execute_reduction, reduction)};
@@ -115,8 +108,12 @@ Operation reduce_operation(const ReduceOptions& options) {
 }
 
 std::vector<int> reduced_axes(const ReduceOptions& options, const Shape& x) {
-  if (options.is_over_none || (x.ndim() == 0 && options.axes.empty())) return {};
-  return normalize_axes(options.axes, x.ndim(), name(options.kind));
+  if (options.axes.are_none()) {
+    check_takes_axis(name(options.kind), x.ndim());
+    return {};
+  }
+  if (x.ndim() == 0 && options.axes.values().empty()) return {};
+  return normalize_axes(options.axes.values(), x.ndim(), name(options.kind));
 }
 
 void check_has_elements(const ReduceOptions& options, const std::vector<int>& axes,
@@ -133,42 +130,16 @@ int64_t elements_along(const std::vector<int>& axes, const Shape& x) {
   return count;
 }
 
-namespace {
-
-/// Over no axis is over one of one element behind the others.
-ReduceOptions over_last(ReduceOptions options) {
-  options.axes = {-1};
-  options.keepdims = options.is_over_none = false;
-  return options;
-}
-
-}  // namespace
-
-void check_takes_axis(const ReduceOptions& options, int ndim) {
-  if (ndim < kMaxDims) return;
-  throw ShapeError(cat(name(options.kind), ": over no axis x may have at most ", kMaxDims - 1,
-                       " dimensions, it has ", ndim));
+std::string axes_text(const ReduceOptions& options) {
+  return options.axes.are_none() ? "none" : cat('(', join(options.axes.values()), ')');
 }
 
 DistTensor reduce(const DistTensor& x, const ReduceOptions& options, const CallOptions& call) {
-  if (options.is_over_none && x.is_defined()) {
-    check_takes_axis(options, x.ndim());
-    const std::array<Index, 2> with_one{EllipsisIndex{}, NewAxisIndex{}};
-    return reduce(get_item(x, with_one), over_last(options), call);
-  }
   return run_sharded(reduce_operation(options), {x}, call);
 }
 
 Tensor reduce_from_root(const CommunicatorPtr& comm, const Tensor& x, const ReduceOptions& options,
                         const CallOptions& call) {
-  if (options.is_over_none) {
-    const Tensor with_one = make_together(*comm, name(options.kind), [&] {
-      if (!x.is_defined()) return x;
-      check_takes_axis(options, x.ndim());
-      return unsqueeze(x, x.ndim());
-    });
-    return run_rooted(comm, reduce_operation(over_last(options)), {with_one}, call);
-  }
   return run_rooted(comm, reduce_operation(options), {x}, call);
 }
 

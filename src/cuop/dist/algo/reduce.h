@@ -10,25 +10,21 @@ namespace cuop::dist {
 /// What is reduced and how. kSum, kMean, kProd, kMax, kMin, kAny, kAll, kVar, kStd.
 struct ReduceOptions {
   ReduceKind kind = ReduceKind::kSum;
-  std::vector<int64_t> axes = {};  ///< none: all
+  ReduceAxes axes = {};  ///< by default all; over no axis `keepdims` says nothing
   bool keepdims = false;
   /// Of sums and means; kExact gives the same bits for any sharding and number of ranks.
   SumMode mode = SumMode::kPlain;
   /// Of kVar and kStd: the divisor is max(0, n - correction).
   double correction = 0.0;
-  /// Over no axis: each element alone. Then x has one dimension less than tensors may have, and
-  /// `axes` and `keepdims` say nothing.
-  bool is_over_none = false;
 };
 
 /// The axes of a tensor of this shape that are reduced, ascending. ShapeError for one that is out
-/// of range.
+/// of range, and over no axis of a tensor that may not have another one.
 std::vector<int> reduced_axes(const ReduceOptions& options, const Shape& x);
 /// ShapeError where max or min have no element along these axes.
 void check_has_elements(const ReduceOptions& options, const std::vector<int>& axes, const Shape& x);
-/// ShapeError where a tensor of so many dimensions has no room for the one of one element behind
-/// the others, over which a reduction over no axis is made.
-void check_takes_axis(const ReduceOptions& options, int ndim);
+/// As text, for the names of operations: "(0, 2)", "()" for all of them, "none".
+std::string axes_text(const ReduceOptions& options);
 /// Elements along these axes, of which each element of the result is made.
 int64_t elements_along(const std::vector<int>& axes, const Shape& x);
 

@@ -40,7 +40,7 @@ void CallWatch::file(const std::shared_ptr<const Planned>& made) {
   measured_.seconds = seconds_since(begin_);
   const FiledReport filed{{made, &made->plan}, comm_.bytes_sent() - sent_before_, measured_};
   if (span_.is_open()) {
-    const auto record = std::make_shared<CallRecord>();
+    const auto record = std::make_shared<CallDetail>();
     record->filed = filed;
     for (size_t rank = 0; rank < sent_to_.size(); ++rank) {
       if (sent_to_[rank] == 0) continue;

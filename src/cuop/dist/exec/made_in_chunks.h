@@ -18,9 +18,9 @@ class MadeInChunks {
   Tensor place_of(const Box& box) const { return view_of(block_, box); }
   /// Collective: `chunks`, which lie in the ranks' blocks and are made, go where they are wanted.
   void take(const std::vector<Box>& chunks) const;
-  /// What this rank keeps, when all chunks have been taken.
+  /// This rank's part of the result, when all chunks have been taken.
   const Tensor& result() const { return result_.local; }
-  /// What the stages of a pipeline share of it.
+  /// The tensors that stages of a pipeline share.
   std::vector<Tensor> tensors() const { return {result_.local, block_.local}; }
 
  private:

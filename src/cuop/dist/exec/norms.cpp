@@ -4,14 +4,13 @@
 #include <cmath>
 #include <utility>
 
-#include "cuop/backend/cuda/cuda_memory.h"
 #include "cuop/memory/current.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/empty.h"
 
 namespace cuop::dist {
 
-NormLook::NormLook(Communicator& comm, std::vector<Box> blocks, Device device)
+NormReduction::NormReduction(Communicator& comm, std::vector<Box> blocks, Device device)
     : comm_(comm), blocks_(std::move(blocks)), device_(device) {
   for (size_t rank = 0; rank < blocks_.size(); ++rank) {
     if (blocks_[rank].empty()) continue;
@@ -27,7 +26,7 @@ NormLook::NormLook(Communicator& comm, std::vector<Box> blocks, Device device)
   is_there_ = backend::runtime(device_).create_event(false);
 }
 
-void NormLook::prepare(const Tensor& squares) {
+void NormReduction::prepare(const Tensor& squares) {
   squares_ = contiguous(squares);
   const int64_t count = squares_.shape(0) * sums_;
   if (comm_.size() == 1) {
@@ -38,8 +37,8 @@ void NormLook::prepare(const Tensor& squares) {
   if (device_.is_cpu()) return;
   if (locked_bytes_ < all_.nbytes()) {
     locked_bytes_ = all_.nbytes();
-    locked_ = std::make_unique<backend::cuda::Workspace>(locked_bytes_, aside_->get(),
-                                                         backend::cuda::pinned_memory(device_));
+    locked_ = std::make_unique<memory::Workspace>(locked_bytes_, aside_->get(),
+                                                  backend::locked_memory(device_));
   }
   for (const Tensor& used : {squares_, all_}) {
     if (used.size() > 0) memory::record_stream(*used.storage(), aside_->get());
@@ -48,7 +47,7 @@ void NormLook::prepare(const Tensor& squares) {
   is_written_->wait(aside_->get());
 }
 
-void NormLook::mark(const Tensor& squares) {
+void NormReduction::start(const Tensor& squares) {
   prepare(squares);
   std::vector<Block> parts(blocks_.size());
   int64_t bytes = 0;
@@ -66,7 +65,7 @@ void NormLook::mark(const Tensor& squares) {
   is_there_->record(stream);
 }
 
-std::vector<double> NormLook::norms() {
+std::vector<double> NormReduction::wait() {
   if (!device_.is_cpu()) is_there_->synchronize();
   const bool is_copied = locked_ != nullptr;  // not without cells either
   const auto* values =
@@ -95,9 +94,9 @@ std::vector<double> NormLook::norms() {
 
 std::vector<double> norms_of_rows(Communicator& comm, const Tensor& squares,
                                   const std::vector<Box>& blocks) {
-  NormLook look(comm, blocks, squares.device());
-  look.mark(squares);
-  return look.norms();
+  NormReduction reduction(comm, blocks, squares.device());
+  reduction.start(squares);
+  return reduction.wait();
 }
 
 }  // namespace cuop::dist

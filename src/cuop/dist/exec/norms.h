@@ -6,30 +6,30 @@
 #include <memory>
 #include <vector>
 
-#include "cuop/backend/cuda/workspace.h"
 #include "cuop/backend/event.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/box.h"
 #include "cuop/dist/comm/communicator.h"
+#include "cuop/memory/workspace.h"
 
 namespace cuop::dist {
 
-/// One look at a time: `mark`, later `norms`. Several looks may be under way.
-class NormLook {
+/// `start`, later `wait`. Several may be under way at once.
+class NormReduction {
  public:
   /// `blocks[r]` is what rank r has of the grid, nothing where it has no cells.
-  NormLook(Communicator& comm, std::vector<Box> blocks, Device device);
+  NormReduction(Communicator& comm, std::vector<Box> blocks, Device device);
 
   /// float64 [n, rows of this rank's block]: for each of n norms the sums of squares of each row.
   /// They have been written when the current stream has done what it holds now, and stay as they
-  /// are until `norms` returns. Collective: they are on their way to every host behind that,
+  /// are until `wait` returns. Collective: they are on their way to every host behind that,
   /// without the current stream.
-  void mark(const Tensor& squares);
+  void start(const Tensor& squares);
 
   /// The n norms, the same on every rank. Waits for what was marked and for nothing that the
   /// current stream was given since. Sums over blocks of whole rows are the same bits for any
   /// number of ranks; rows that are cut are added piece by piece.
-  std::vector<double> norms();
+  std::vector<double> wait();
 
  private:
   using Event = backend::Event;
@@ -48,7 +48,7 @@ class NormLook {
   // On GPUs.
   std::unique_ptr<backend::OwnedStream> aside_;
   std::unique_ptr<Event> is_written_, is_there_;
-  std::unique_ptr<backend::cuda::Workspace> locked_;  ///< of the host, as large as `all_`
+  std::unique_ptr<memory::Workspace> locked_;  ///< of the host, as large as `all_`
   int64_t locked_bytes_ = 0;
 };
 

@@ -11,7 +11,7 @@
 
 namespace cuop::dist {
 
-/// What every distributed operation takes beside its own arguments.
+/// The options of every distributed operation.
 struct CallOptions {
   std::string strategy = {};  ///< forces one of the planner's strategies
   std::optional<Sharding> output =

@@ -13,9 +13,9 @@ struct RankPass {
   size_t number = 0;  ///< from 0 on
   const std::vector<int>& axes;
   Box box;  ///< of what this rank makes
-  /// Where it makes it: the axes of the pass are the fastest. So they are in a part that was
-  /// brought to the pass; one that stays is read as it lies, and a pass along its slower axes makes
-  /// a result that lies otherwise, which was measured faster than strides on both sides.
+  /// The output: the axes of the pass are its fastest. A part that was brought to the pass lies so
+  /// too; one that stays is read as it lies, with strides if need be, which was measured faster
+  /// than strides on both sides.
   Tensor into;
 };
 /// The work of a pass on this rank's part. Not called where there is nothing to make.

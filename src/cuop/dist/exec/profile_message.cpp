@@ -46,7 +46,7 @@ void put_event(Packer& bytes, const trace::Event& event) {
   bytes.put(event.bytes);
   bytes.put(event.flops);
   bytes.put(int{event.is_outermost});
-  const auto* record = dynamic_cast<const CallRecord*>(event.detail.get());
+  const auto* record = dynamic_cast<const CallDetail*>(event.detail.get());
   bytes.put(int{record != nullptr});
   if (record != nullptr) put_call(bytes, record->figures());
 }

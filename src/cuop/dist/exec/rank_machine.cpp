@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "cuop/backend/cpu/thread_pool.h"
-#include "cuop/backend/cuda/cuda_runtime.h"
+#include "cuop/backend/device_properties.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
 #include "cuop/core/fork_mutex.h"
@@ -181,7 +181,7 @@ Machine local_machine() { return Machine::host(backend::thread_count()); }
 
 Machine rank_machine(Device device, bool is_linked) {
   if (device.is_cpu()) return local_machine();
-  const backend::cuda::DeviceProperties& gpu = backend::cuda::cuda_runtime(device).properties();
+  const backend::DeviceProperties& gpu = backend::runtime(device).properties();
   Machine machine =
       Machine::gpu(gpu.multiprocessors, gpu.clock_khz, gpu.memory_clock_khz, gpu.memory_bus_bits);
   if (is_linked) {

@@ -57,7 +57,7 @@ void CallFigures::write(JsonWriter& json) const {
   json.close();
 }
 
-CallFigures CallRecord::figures() const {
+CallFigures CallDetail::figures() const {
   CallFigures figures;
   figures.plan = filed.plan->to_string();
   figures.predicted = filed.plan->seconds();
@@ -70,7 +70,7 @@ CallFigures CallRecord::figures() const {
 std::vector<Report> recorded_reports() {
   std::vector<Report> reports;
   for (const trace::Event& event : trace::events()) {
-    const auto* record = dynamic_cast<const CallRecord*>(event.detail.get());
+    const auto* record = dynamic_cast<const CallDetail*>(event.detail.get());
     if (record == nullptr) continue;
     reports.push_back(made_of(record->filed));
     reports.back().plan.measured->gpu_seconds = static_cast<double>(event.gpu_ns) * 1e-9;

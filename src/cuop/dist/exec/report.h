@@ -23,8 +23,8 @@ struct Report {
 /// call. Good until the thread's next call.
 const Report& last_report();
 
-/// What calls file: the plan as those who remember it hold it. A Report is made of it when somebody
-/// asks for one.
+/// The report of a call as it is kept: with a shared plan, not a copy of it. A Report is made of it
+/// when somebody asks for one.
 struct FiledReport {
   std::shared_ptr<const Plan> plan = {};
   int64_t bytes_sent = 0;
@@ -45,7 +45,7 @@ struct CallFigures : trace::Detail {
 };
 
 /// The detail of a call's span on the rank that made it.
-struct CallRecord final : trace::Detail {
+struct CallDetail final : trace::Detail {
   FiledReport filed = {};
   std::vector<std::pair<int, int64_t>> sent_to = {};  ///< as above, in following the plan
   CallFigures figures() const;

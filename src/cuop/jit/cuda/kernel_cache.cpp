@@ -33,16 +33,15 @@ namespace cuda = backend::cuda;
 
 std::atomic<int64_t> loaded_count = 0;
 constexpr unsigned kSharedWithoutAsking = 48 << 10;
-thread_local std::vector<LaunchWatch::Launch>* watch = nullptr;
 
-/// What of a request is needed once it is compiled.
-struct Names {
-  explicit Names(const CompileRequest& request)
+/// The names by which the binary of a request is loaded and spoken of.
+struct KernelNames {
+  explicit KernelNames(const CompileRequest& request)
       : title(request.name), entry(request.entry.empty() ? kEntry : request.entry) {}
   std::string title, entry;
 };
 
-LoadedKernel load(Device device, const Names& names, const CompiledKernel& compiled) {
+LoadedKernel load(Device device, const KernelNames& names, const CompiledKernel& compiled) {
   const cuda::Driver& driver = cuda::driver();
   const cuda::ContextScope scope(device);
   const cuda::RelaxedCapture relaxed;  // loading is no work of a stream
@@ -69,7 +68,7 @@ LoadedKernel load(Device device, const Names& names, const CompiledKernel& compi
 }
 
 CompileRequest request_for(Device device, const DescribeKernel& describe) {
-  const cuda::DeviceProperties& properties = cuda::cuda_runtime(device).properties();
+  const backend::DeviceProperties& properties = cuda::cuda_runtime(device).properties();
   CompileRequest request = describe();
   request.arch = architecture_of(properties.major, properties.minor);
   return request;
@@ -86,7 +85,7 @@ class Slot {
     if (const LoadedKernel* kernel = find()) return *kernel;
     if (is_compiling()) return finish(device);
     const CompileRequest request = request_for(device, describe);
-    return keep(load(device, Names(request), compile_kernel(request)));
+    return keep(load(device, KernelNames(request), compile_kernel(request)));
   }
 
   const LoadedKernel* get_if_ready(Device device, const DescribeKernel& describe) {
@@ -118,7 +117,7 @@ class Slot {
   }
   const LoadedKernel* load_known(Device device, const CompileRequest& request) {
     const std::optional<CompiledKernel> compiled = find_compiled(request);
-    return compiled ? &keep(load(device, Names(request), *compiled)) : nullptr;
+    return compiled ? &keep(load(device, KernelNames(request), *compiled)) : nullptr;
   }
   const LoadedKernel& finish(Device device) {
     const double seconds = seconds_left();
@@ -137,7 +136,7 @@ class Slot {
   InterruptibleMutex mutex_{"jit: compiling a kernel"};  ///< held while it is compiled
   std::atomic<const LoadedKernel*> ready_ = nullptr;
   std::optional<LoadedKernel> kernel_;
-  std::optional<Names> names_;  ///< of what is being compiled
+  std::optional<KernelNames> names_;  ///< of what is being compiled
   std::shared_future<CompiledKernel> compiling_;
   HomeProcess compiled_by_;
 };
@@ -197,9 +196,6 @@ const LoadedKernel* known_kernel(Device device, const std::string& key,
   return slot.get_known(device, describe);
 }
 
-LaunchWatch::LaunchWatch() : before_(watch) { watch = &launches_; }
-LaunchWatch::~LaunchWatch() { watch = before_; }
-
 int64_t loaded_kernel_count() { return loaded_count; }
 
 void launch(const LoadedKernel& kernel, LaunchShape shape, const void* arguments, Stream stream) {
@@ -216,9 +212,7 @@ void launch(const LoadedKernel& kernel, LaunchShape shape, std::span<void*> para
                                                   static_cast<int>(shape.shared_bytes)),
                 kernel.title, ": ", shape.shared_bytes, " bytes of shared memory");
   }
-  if (watch != nullptr) {
-    watch->push_back({kernel.digest, shape.grid_x, shape.grid_y, shape.grid_z, shape.threads});
-  }
+  LaunchWatch::note({kernel.digest, shape.grid_x, shape.grid_y, shape.grid_z, shape.threads});
   cuda::Operation operation(kernel.title.c_str(), stream);
   cuda::check(cuda::driver().launch_kernel(kernel.function, shape.grid_x, shape.grid_y,
                                            shape.grid_z, shape.threads, shape.threads_y,

@@ -2,17 +2,13 @@
 // each in a process, whatever number of threads ask for it.
 #pragma once
 
-#include <algorithm>
 #include <functional>
-#include <limits>
-#include <memory>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "cuop/backend/cuda/driver_types.h"
-#include "cuop/core/noncopyable.h"
 #include "cuop/core/stream.h"
+#include "cuop/jit/launch.h"
 #include "cuop/jit/nvrtc.h"
 
 namespace cuop::jit {
@@ -46,36 +42,8 @@ const LoadedKernel* kernel_if_loaded(Device device, const std::string& key,
 const LoadedKernel* known_kernel(Device device, const std::string& key,
                                  const DescribeKernel& describe);
 
-/// The launches of this thread while it lives: two ways to do the same work with the same launches
-/// are one.
-class LaunchWatch : NonCopyable {
- public:
-  struct Launch {
-    size_t binary = 0;
-    unsigned grid_x = 1, grid_y = 1, grid_z = 1, threads = 1;
-    bool operator==(const Launch&) const = default;
-  };
-  LaunchWatch();
-  ~LaunchWatch();
-  const std::vector<Launch>& launches() const { return launches_; }
-
- private:
-  std::vector<Launch> launches_;
-  std::vector<Launch>* before_;
-};
-
 /// How many kernels the process has loaded.
 int64_t loaded_kernel_count();
-
-struct LaunchShape {
-  unsigned grid_x = 1, grid_y = 1, grid_z = 1;
-  unsigned threads = 1, threads_y = 1, threads_z = 1;
-  unsigned shared_bytes = 0;  ///< beyond those that the kernel declares
-};
-/// So many blocks along the first axis, or as many as a grid has: kernels go round again.
-inline unsigned grid_blocks(int64_t wanted) {
-  return static_cast<unsigned>(std::min<int64_t>(wanted, std::numeric_limits<int32_t>::max()));
-}
 /// Starts the kernel, whose one parameter is the struct at `arguments`, on the stream.
 void launch(const LoadedKernel& kernel, LaunchShape shape, const void* arguments, Stream stream);
 /// The same with the addresses of several parameters.

@@ -30,7 +30,7 @@ constexpr int64_t kRegistersOfMultiprocessor = 65536, kThreadsOfMultiprocessor =
 
 /// Blocks whose threads find their registers, which are given out by eights.
 int blocks_resident(int threads, int64_t registers) {
-  const int64_t most = kRegistersOfMultiprocessor / ((registers + 7) / 8 * 8);
+  const int64_t most = kRegistersOfMultiprocessor / round_up(registers, 8);
   return static_cast<int>(std::max<int64_t>(1, std::min(most, kThreadsOfMultiprocessor) / threads));
 }
 
@@ -125,6 +125,26 @@ RowSharing share_rows(int64_t rows, int64_t steps, int team, int64_t multiproces
   }
   sharing.pieces = std::max<int64_t>(1, divide_up(steps, sharing.piece));
   return sharing;
+}
+
+int64_t most_partial_bytes(int64_t kept, int64_t elements, int64_t state, int64_t multiprocessors) {
+  constexpr int64_t kMostWidth = 16, kAlignment = 16, kFar = int64_t{1} << 40;
+  int64_t most = 0;
+  for (const bool is_column : {false, true}) {
+    for (int64_t width = 1; width <= kMostWidth; width *= 2) {
+      if (is_column && width > 1 && kept < width) break;
+      const int64_t rows = is_column ? divide_up(kept, width) : kept;
+      const int64_t steps = is_column ? elements : divide_up(elements, width);
+      for (const int64_t reach : {int64_t{1}, kFar}) {
+        const int team = team_of_row(rows, steps, is_column, reach);
+        const RowSharing sharing = share_rows(rows, steps, team, multiprocessors);
+        if (sharing.pieces == 1) continue;
+        const int64_t bytes = round_up(state * (is_column ? width : 1), kAlignment);
+        most = std::max(most, rows * sharing.pieces * bytes);
+      }
+    }
+  }
+  return most;
 }
 
 }  // namespace cuop::jit

@@ -47,4 +47,8 @@ struct RowSharing {
 /// Few long rows are shared by so many blocks that the device is busy.
 RowSharing share_rows(int64_t rows, int64_t steps, int team, int64_t multiprocessors);
 
+/// Bytes of the partial results, at most, of `kept` rows of so many elements each that blocks
+/// share, however they lie; of one of them `state`.
+int64_t most_partial_bytes(int64_t kept, int64_t elements, int64_t state, int64_t multiprocessors);
+
 }  // namespace cuop::jit

@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "cuop/backend/cuda/cuda_runtime.h"
+#include "cuop/backend/execution.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/jit/build_options.h"
 #include "cuop/jit/cuda/arrivals.h"
@@ -75,12 +76,13 @@ bool start_known(const Expr& expr, const Bindings& bindings) {
   return start(expr, bindings, known_kernel);
 }
 
-/// A fused kernel that is not there yet is compiled in the background while its steps answer, where
-/// their kernels are there; a captured graph would repeat the steps for ever.
+/// While a fused kernel is compiled in the background its operations run one by one, where their
+/// kernels are loaded or on disk; not in a captured graph, which would repeat these for ever.
 void run_some(const Expr& expr, const Bindings& bindings) {
   if (start(expr, bindings, kernel_if_loaded)) return;
   const Stream stream = current_stream(bindings.outputs.front()->device());
-  if (can_run_in_steps(expr, bindings) && !backend::cuda::is_capturing(stream)) {
+  const bool has_room = backend::execution_options().spare.has_steps;
+  if (has_room && can_run_in_steps(expr, bindings) && !backend::cuda::is_capturing(stream)) {
     if (start(expr, bindings, kernel_if_ready)) return;
     if (run_in_steps(expr, bindings, start_known)) return;
   }

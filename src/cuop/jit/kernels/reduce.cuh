@@ -19,6 +19,7 @@
 //   void take_one(State&, Count i);              folds the i-th element, behind all packs
 #pragma once
 
+#include "cuop/core/divide_up.h"
 #include "cuop/jit/kernels/sharing.cuh"
 
 namespace cuop::jit {
@@ -152,7 +153,7 @@ CUOP_FN Count steps_of(const Program& program, Count length) {
 template <int Team, class Program, class Count>
 CUOP_FN void take_ends(Program& program, typename Program::State& state, Count length, Count lane) {
   const Count inner = steps_of(program, length) * Program::kWidth, ends = length - inner;
-  constexpr int kMost = 2 * Program::kWidth - 2, kEach = (kMost + Team - 1) / Team;
+  constexpr int kMost = 2 * Program::kWidth - 2, kEach = divide_up(kMost, Team);
   constexpr int kTogether = kEach < 4 ? kEach : 4;
 #pragma unroll 1
   for (Count i = lane; i < ends; i += kTogether * Team) {
@@ -181,7 +182,7 @@ CUOP_FN void reduce_rows(const Arguments& arguments, const RowShare<Count>& shar
   const int thread = static_cast<int>(threadIdx.x);
   const int lane = IsColumn ? thread / kRows : thread % Team;
   const int slot = IsColumn ? thread % kRows : thread / Team;
-  const Count groups = (share.rows + kRows - 1) / kRows;
+  const Count groups = divide_up(share.rows, kRows);
   const unsigned pieces = gridDim.y;
 #pragma unroll 1
   for (Count group = blockIdx.x; group < groups; group += gridDim.x) {

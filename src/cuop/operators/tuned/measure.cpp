@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "cuop/backend/execution.h"
-#include "cuop/jit/cuda/kernel_cache.h"
+#include "cuop/jit/launch.h"
 #include "cuop/ops/agreement.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
@@ -20,7 +20,7 @@ constexpr double kMostFlopsOfSimple = 2e7, kMostFlopsOfSimpleOnGpu = 2e9;
 /// On the CPU; a GPU's tiles are its fastest kernels.
 constexpr double kMostFlopsOfTile = 1e9;
 
-bool is_hopeless(const Task& task, const Kernel& kernel) {
+bool is_too_slow_to_try(const Task& task, const Kernel& kernel) {
   if (!task.out.device().is_cpu()) {  // of most kernels one run tells; the plain product's is long
     return kernel.type == KernelType::kSimple && kernel.tile != 0 &&
            task.cost.flops > kMostFlopsOfSimpleOnGpu;
@@ -81,7 +81,7 @@ tune::SearchResult fastest_kernel(const Task& task, const std::vector<Kernel>& k
         return first == i || launches[i].empty() ? "" : name(kernels[first]);
       };
       candidate.disagreement = [&outs, i] { return disagreement(outs[0], outs[i]); };
-      if (is_hopeless(task, kernels[i])) candidate.why_not = "not run: too many operations";
+      if (is_too_slow_to_try(task, kernels[i])) candidate.why_not = "not run: too many operations";
     }
     candidates.push_back(std::move(candidate));
   }

@@ -3,8 +3,8 @@
 #include <cstring>
 #include <optional>
 
-#include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/current_device.h"
+#include "cuop/backend/device_properties.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
@@ -157,18 +157,18 @@ Device check_kernel_arguments(const std::string& who, std::span<const KernelArgu
       check_number(who, std::get<Scalar>(arguments[i]), parameter);
     }
   }
-  const Device answer = device ? *device : backend::current_device();
-  if (answer.is_cpu()) {
+  const Device chosen = device ? *device : backend::current_device();
+  if (chosen.is_cpu()) {
     throw DeviceError(cat(who,
                           ": no argument is a tensor, and the current device is cpu; kernels "
                           "run on a GPU"));
   }
-  return answer;
+  return chosen;
 }
 
 jit::LaunchShape check_kernel_launch(const std::string& who, const KernelLaunch& launch,
                                      Device device) {
-  const auto& properties = backend::cuda::cuda_runtime(device).properties();
+  const auto& properties = backend::runtime(device).properties();
   constexpr int64_t kMostBlocks[] = {2147483647, 65535, 65535};
   int64_t threads = 1;
   for (size_t axis = 0; axis < 3; ++axis) {

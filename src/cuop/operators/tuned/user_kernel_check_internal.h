@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "cuop/jit/cuda/kernel_cache.h"
 #include "cuop/jit/kernel_signature.h"
+#include "cuop/jit/launch.h"
 #include "cuop/operators/tuned/user_kernel_options.h"
 
 namespace cuop {

@@ -69,7 +69,7 @@ void trsm_by_halves(const Tensor& a, const TrsmOptions& options, const Tensor& x
   trsm_by_halves(block(!is_second_first, !is_second_first), further, rest);
 }
 
-/// What a dot product adds up in: integers modulo 2^64, of which the bits of their dtype are right.
+/// The accumulator of a dot product: integers add modulo 2^64, exact in the bits of their dtype.
 DType sum_dtype(DType dtype) {
   if (is_complex(dtype)) return DType::kComplex128;
   if (is_floating(dtype)) return DType::kFloat64;

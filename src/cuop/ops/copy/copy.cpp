@@ -1,6 +1,5 @@
 #include "cuop/ops/copy/copy.h"
 
-#include "cuop/backend/cuda/cuda_memory.h"
 #include "cuop/backend/execution.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/backend/slot.h"
@@ -9,9 +8,10 @@
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/jit/recording.h"
+#include "cuop/memory/resource.h"
 #include "cuop/ops/copy/copy_kernels.h"
 #include "cuop/ops/copy/pinned.h"
-#include "cuop/ops/copy/row_copies.h"
+#include "cuop/ops/copy/row_copies_cuda.h"
 #include "cuop/ops/copy/staged_copy.h"
 #include "cuop/ops/create/empty.h"
 #include "cuop/ops/output.h"
@@ -66,8 +66,7 @@ memory::MemoryResource& pool_of(const char* who, Device gpu) {
   if (gpu.is_cpu()) {
     throw DeviceError(cat(who, ": the memory is locked for a GPU; give cuda or cuda:N, not cpu"));
   }
-  backend::runtime(gpu);  // an absent device is said here, with the reason
-  return backend::cuda::pinned_memory(gpu);
+  return backend::locked_memory(gpu);
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ void convert_each(void* dst, int64_t dst_stride, const void* src, int64_t src_st
 }
 
 /// How a row is copied.
-struct RowCopy {
+struct RowCopier {
   void (*each)(void*, int64_t, const void*, int64_t, int64_t);
   size_t to_size, from_size;  ///< bytes of an element
   bool is_conversion;
@@ -219,7 +219,7 @@ void copy_repeated(T* dst, const T* src, const Nest& nest) {
   });
 }
 
-void copy_rows(void* dst, const void* src, const Nest& nest, const RowCopy& copy) {
+void copy_rows(void* dst, const void* src, const Nest& nest, const RowCopier& copy) {
   const Nest::Axis inner = nest.inner();
   const int64_t rows = nest.outer_size();
   const auto to = [&](int64_t i) {

@@ -1,9 +1,10 @@
 #include "cuop/backend/runtime.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/core/trace.h"
+#include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/jit/tensor_expr.h"
 #include "cuop/ops/copy/copy_kernels.h"
-#include "cuop/ops/copy/row_copies.h"
+#include "cuop/ops/copy/row_copies_cuda.h"
 #include "cuop/ops/strided.h"
 
 namespace cuop::kernels {

@@ -4,8 +4,11 @@
 #include <optional>
 
 #include "cuop/core/tensor.h"
-#include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/ops/copy/copy_arguments.cuh"
+
+namespace cuop::jit {
+struct TextKernel;
+}
 
 namespace cuop::kernels {
 

@@ -9,15 +9,13 @@
 #include <vector>
 
 #include "cuop/backend/cpu/thread_pool.h"
-#include "cuop/backend/cuda/capture.h"
-#include "cuop/backend/cuda/cuda_memory.h"
-#include "cuop/backend/cuda/workspace.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/box.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/core/error.h"
 #include "cuop/core/interrupt.h"
 #include "cuop/core/noncopyable.h"
+#include "cuop/memory/workspace.h"
 #include "cuop/ops/copy/copy_kernels.h"
 #include "cuop/ops/create/empty.h"
 
@@ -76,7 +74,7 @@ class StagedCopy : NonCopyable {
         stretches_(dst.shape(), itemsize(dst.dtype()), slot_bytes_),
         // No stream uses it any more when it goes back: one order serves all.
         memory_(lanes_ * kSlots * slot_bytes_, Stream{stream.device},
-                backend::cuda::pinned_memory(stream.device)),
+                backend::locked_memory(stream.device)),
         slots_(static_cast<size_t>(lanes_ * kSlots)) {
     for (Slot& slot : slots_) slot.is_copied = backend::runtime(stream.device).create_event(false);
   }
@@ -166,7 +164,7 @@ class StagedCopy : NonCopyable {
   Stream stream_;
   int64_t lanes_, slot_bytes_;
   Stretches stretches_;
-  backend::cuda::Workspace memory_;
+  memory::Workspace memory_;
   std::vector<Slot> slots_;
   std::atomic<int64_t> next_ = 0;
 };
@@ -177,7 +175,8 @@ bool is_staged(const Tensor& on_host, Device gpu) {
   if (on_host.nbytes() < kLeastBytes) return false;
   // The driver takes page-locked memory as it lies, but without gaps.
   if (on_host.is_contiguous() && backend::runtime(gpu).is_locked(on_host.data())) return false;
-  return !backend::cuda::is_capturing(current_stream(gpu));  // where no copy of the host is taken
+  // A graph takes no copy of the host.
+  return !backend::runtime(gpu).is_recording(current_stream(gpu));
 }
 
 bool staged_copy(const Tensor& dst, const Tensor& src) {

@@ -1,4 +1,5 @@
 #include "cuop/core/divide_up.h"
+#include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/jit/tensor_expr.h"
 #include "cuop/ops/create/create_kernels.h"
 

@@ -3,8 +3,11 @@
 
 #include "cuop/core/scalar.h"
 #include "cuop/core/tensor.h"
-#include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/ops/create/create_arguments.cuh"
+
+namespace cuop::jit {
+struct TextKernel;
+}
 
 namespace cuop::kernels {
 

@@ -103,7 +103,7 @@ bool is_mixed_comparison(int code, const Call& call) {
   return (is_signed(0) && is_uint64(1)) || (is_signed(1) && is_uint64(0));
 }
 
-/// Where the signed side is negative the answer is that of -1 beside 0; elsewhere uint64 holds
+/// int64 beside uint64: a negative value compares as -1 with 0, others as uint64, which holds
 /// both.
 Tensor compare_mixed(int code, const Call& call, const Tensor* out) {
   const bool is_first_signed =

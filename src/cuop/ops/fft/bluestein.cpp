@@ -9,7 +9,7 @@
 
 namespace cuop::spectral {
 
-using backend::FftKind;
+using backend::TransformKind;
 
 namespace {
 
@@ -37,18 +37,18 @@ class Bluestein final : public LineTransform {
   using Complex = std::complex<Real>;
   static constexpr bool kDouble = sizeof(Real) == sizeof(double);
 
-  Bluestein(FftKind kind, int64_t n)
+  Bluestein(TransformKind kind, int64_t n)
       : kind_(kind),
         n_(n),
         padded_(smooth_length(2 * n - 1, kDouble)),
         chirp_(static_cast<size_t>(n)) {
-    in_distance_ = (input_length(kind, n) + 3) / 4 * 4;
-    out_distance_ = (output_length(kind, n) + 3) / 4 * 4;
-    forward_ = line_transform(FftKind::kForward, kDouble, padded_);
-    backward_ = line_transform(FftKind::kBackward, kDouble, padded_);
+    in_distance_ = round_up(input_length(kind, n), 4);
+    out_distance_ = round_up(output_length(kind, n), 4);
+    forward_ = line_transform(TransformKind::kForward, kDouble, padded_);
+    backward_ = line_transform(TransformKind::kBackward, kDouble, padded_);
     is_in_order_ = true;  // the products read and write lines, not the library
     work_bytes_ = 2 * line_bytes() + forward_->work_bytes();
-    const bool is_forward = kind == FftKind::kForward || kind == FftKind::kRealForward;
+    const bool is_forward = kind == TransformKind::kForward || kind == TransformKind::kRealForward;
     const auto wave = chirp(n, is_forward ? -1.0 : 1.0);
     for (int64_t j = 0; j < n; ++j) chirp_[at(j)] = static_cast<Complex>(wave[at(j)]);
     prepare_filter(wave);
@@ -88,7 +88,7 @@ class Bluestein final : public LineTransform {
     for (int64_t j = 1; j < n_; ++j) {
       element(time, j) = element(time, padded_ - j) = std::conj(wave[at(j)]);
     }
-    backend::fft_plan({FftKind::kForward, true, padded_, 1, padded_, padded_})
+    backend::fft_plan({TransformKind::kForward, true, padded_, 1, padded_, padded_})
         ->execute(time.data(), frequency.data());
     filter_.resize(at(padded_));
     for (int64_t j = 0; j < padded_; ++j) {
@@ -97,13 +97,13 @@ class Bluestein final : public LineTransform {
   }
 
   void load(const void* in, Complex* time) const {
-    if (kind_ == FftKind::kRealForward) {
+    if (kind_ == TransformKind::kRealForward) {
       const auto* x = static_cast<const Real*>(in);
       loops_.multiply_real(x, chirp_.data(), n_, time);
       return;
     }
     const auto* x = static_cast<const Complex*>(in);
-    if (kind_ != FftKind::kRealBackward) {
+    if (kind_ != TransformKind::kRealBackward) {
       loops_.multiply(x, chirp_.data(), n_, time);
       return;
     }
@@ -117,7 +117,7 @@ class Bluestein final : public LineTransform {
   }
 
   void store(const Complex* time, void* out) const {
-    if (kind_ == FftKind::kRealBackward) {
+    if (kind_ == TransformKind::kRealBackward) {
       auto* y = static_cast<Real*>(out);
       for (int64_t k = 0; k < n_; ++k) y[k] = product(time[k], chirp_[at(k)]).real();
       return;
@@ -125,14 +125,14 @@ class Bluestein final : public LineTransform {
     auto* y = static_cast<Complex*>(out);
     const int64_t count = output_length(kind_, n_);
     loops_.multiply(time, chirp_.data(), count, y);
-    if (kind_ == FftKind::kRealForward) {  // these are their own conjugates: exactly real
+    if (kind_ == TransformKind::kRealForward) {  // these are their own conjugates: exactly real
       y[0] = {y[0].real(), Real{0}};
       if (n_ % 2 == 0) y[n_ / 2] = {y[n_ / 2].real(), Real{0}};
     }
   }
 
   const ComplexLoops<Real>& loops_ = complex_loops_in_use<Real>();
-  FftKind kind_;
+  TransformKind kind_;
   int64_t n_;
   int64_t padded_;
   std::vector<Complex> chirp_;
@@ -143,7 +143,7 @@ class Bluestein final : public LineTransform {
 
 }  // namespace
 
-std::unique_ptr<LineTransform> make_bluestein(FftKind kind, bool is_double, int64_t n) {
+std::unique_ptr<LineTransform> make_bluestein(TransformKind kind, bool is_double, int64_t n) {
   if (is_double) return std::make_unique<Bluestein<double>>(kind, n);
   return std::make_unique<Bluestein<float>>(kind, n);
 }

@@ -8,6 +8,7 @@
 #include "cuop/core/box.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
+#include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/ops/fft/chirp_arguments.cuh"
 #include "cuop/ops/fft/root_table.h"
 #include "cuop/ops/places.h"

@@ -7,7 +7,10 @@
 #include <limits>
 
 #include "cuop/core/tensor.h"
-#include "cuop/jit/cuda/text_kernel.h"
+
+namespace cuop::jit {
+struct TextKernel;
+}
 
 namespace cuop::spectral {
 

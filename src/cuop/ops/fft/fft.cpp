@@ -18,7 +18,7 @@
 
 namespace cuop {
 
-using backend::FftKind;
+using backend::TransformKind;
 using spectral::LineInput;
 using spectral::LineOutput;
 using spectral::LinePass;
@@ -42,7 +42,7 @@ struct TransformSpec {
 /// One pass over one axis.
 struct Step {
   int axis = 0;
-  FftKind kind = FftKind::kForward;
+  TransformKind kind = TransformKind::kForward;
   int64_t n = 1;
   int64_t out_count = 1;
   LineInput input = LineInput::kPlain;
@@ -100,11 +100,11 @@ size_t steps_in_one_call(std::span<const Step> steps, const Tensor& in, const Te
   const Step& first = steps.front();
   Shape shape = in.shape();
   shape[first.axis] = first.out_count;
-  const bool is_from_real = first.kind == FftKind::kRealForward;
+  const bool is_from_real = first.kind == TransformKind::kRealForward;
   if (shape != out.shape() || is_complex(in.dtype()) == is_from_real || !is_complex(out.dtype())) {
     return 1;
   }
-  const FftKind direction = is_from_real ? FftKind::kForward : first.kind;
+  const TransformKind direction = is_from_real ? TransformKind::kForward : first.kind;
   size_t count = 1;
   while (count < steps.size() && steps[count].kind == direction) ++count;
   const auto is_one_call = [&](std::span<const Step> all) {
@@ -123,7 +123,7 @@ void run_steps(const std::vector<Step>& steps, const Tensor& x, const Tensor& ou
     const Step& step = rest.front();
     Shape shape = current.shape();
     shape[step.axis] = step.out_count;
-    const bool gives_real = step.kind == FftKind::kRealBackward ||
+    const bool gives_real = step.kind == TransformKind::kRealBackward ||
                             step.output == LineOutput::kSine || step.output == LineOutput::kCosine;
     const bool is_double = itemsize(real_dtype(current.dtype())) == 8;
     const DType dtype = gives_real ? real_type(is_double) : complex_type(is_double);
@@ -138,9 +138,9 @@ void run_steps(const std::vector<Step>& steps, const Tensor& x, const Tensor& ou
 
 /// A real line's whole spectrum comes from its half; the inverse's is the conjugate.
 Step complex_step(int axis, int64_t n, bool is_inverse, bool is_real_input) {
-  Step step{axis, is_inverse ? FftKind::kBackward : FftKind::kForward, n, n};
+  Step step{axis, is_inverse ? TransformKind::kBackward : TransformKind::kForward, n, n};
   if (is_real_input) {
-    step.kind = FftKind::kRealForward;
+    step.kind = TransformKind::kRealForward;
     step.output = is_inverse ? LineOutput::kMirroredConjugate : LineOutput::kMirrored;
   }
   return step;
@@ -158,14 +158,14 @@ std::vector<Step> make_steps(const TransformSpec& spec, bool is_real_input) {
       break;
     case Family::kFromReal: {
       const int64_t n = spec.lengths.back();
-      steps.push_back({spec.axes.back(), FftKind::kRealForward, n, n / 2 + 1});
+      steps.push_back({spec.axes.back(), TransformKind::kRealForward, n, n / 2 + 1});
       for (size_t i = count - 1; i-- > 0;) complex_axis(i, false);
       break;
     }
     case Family::kToReal: {
       for (size_t i = 0; i + 1 < count; ++i) complex_axis(i, false);
       const int64_t n = spec.lengths.back();
-      steps.push_back({spec.axes.back(), FftKind::kRealBackward, n, n});
+      steps.push_back({spec.axes.back(), TransformKind::kRealBackward, n, n});
       break;
     }
   }
@@ -269,7 +269,7 @@ Tensor mirrored_transform(const char* who, const Tensor& x, int64_t axis, LineIn
   const Tensor result = prepare_output(who, out, x.shape(), dtype, x.device());
   check_no_overlap(who, result, x, "x");
   const Step step{at,
-                  FftKind::kRealForward,
+                  TransformKind::kRealForward,
                   is_sine ? 2 * (n + 1) : 2 * (n - 1),
                   n,
                   input,

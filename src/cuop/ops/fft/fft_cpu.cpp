@@ -17,7 +17,7 @@
 
 namespace cuop::spectral {
 
-using backend::FftKind;
+using backend::TransformKind;
 
 namespace {
 
@@ -100,14 +100,14 @@ class TileRunner {
         inner_(nest_.inner().size),
         in_step_(nest_.inner().strides[0]),
         out_step_(nest_.inner().strides[1]) {
-    const bool is_real_in = pass.kind == FftKind::kRealForward;
-    const bool is_real_out = pass.kind == FftKind::kRealBackward ||
+    const bool is_real_in = pass.kind == TransformKind::kRealForward;
+    const bool is_real_out = pass.kind == TransformKind::kRealBackward ||
                              pass.output == LineOutput::kSine || pass.output == LineOutput::kCosine;
     in_bytes_ = (is_real_in ? 1 : 2) * static_cast<int64_t>(sizeof(Real));
     out_bytes_ = (is_real_out ? 1 : 2) * static_cast<int64_t>(sizeof(Real));
     // The spectrum's own element, before parts of it are dropped.
     spectrum_bytes_ =
-        (pass.kind == FftKind::kRealBackward ? 1 : 2) * static_cast<int64_t>(sizeof(Real));
+        (pass.kind == TransformKind::kRealBackward ? 1 : 2) * static_cast<int64_t>(sizeof(Real));
     batch_ = transform_->batch();
     const int64_t longest = std::max(pass.n, pass.out_count) + 2;
     if (batch_ > 1) {
@@ -129,7 +129,7 @@ class TileRunner {
     const bool may_be_direct =
         transform_->is_in_order() || all_bytes <= kCachedBytes || line_bytes > kTileBytes;
     reads_directly_ = may_be_direct && pass.input == LineInput::kPlain &&
-                      pass.kind != FftKind::kRealBackward && pass.in != pass.out &&
+                      pass.kind != TransformKind::kRealBackward && pass.in != pass.out &&
                       pass.in_count >= input_length(pass.kind, pass.n) &&
                       is_direct(pass.in, pass.in_stride, 0, in_bytes_, transform_->in_distance());
     writes_directly_ =

@@ -13,7 +13,7 @@
 
 namespace cuop::spectral {
 
-using backend::FftKind;
+using backend::TransformKind;
 
 namespace {
 
@@ -38,8 +38,8 @@ struct Sides {
   Tensor given, result;
 };
 Sides sides(const LinePass& pass) {
-  const bool is_real_in = pass.kind == FftKind::kRealForward;
-  const bool is_real_out = pass.kind == FftKind::kRealBackward ||
+  const bool is_real_in = pass.kind == TransformKind::kRealForward;
+  const bool is_real_out = pass.kind == TransformKind::kRealBackward ||
                            pass.output == LineOutput::kSine || pass.output == LineOutput::kCosine;
   return {side(pass, pass.in, pass.in_strides, pass.in_stride, pass.in_count,
                element_type(is_real_in, pass.is_double)),
@@ -88,7 +88,7 @@ Tensor scratch(const LinePass& pass, int64_t count, DType dtype) {
 /// Whether the transform can read the lines as they were given.
 bool is_complete(const LinePass& pass) {
   return pass.input == LineInput::kPlain && pass.in_count >= input_length(pass.kind, pass.n) &&
-         pass.kind != FftKind::kRealBackward;  // for which the library spoils its input
+         pass.kind != TransformKind::kRealBackward;  // for which the library spoils its input
 }
 
 /// The lines as the transform reads them, side by side in scratch.
@@ -214,7 +214,7 @@ bool is_reachable(const LinePass& pass, const Tensor& in, const Tensor& out) {
 
 void run_lines_cuda(const LinePass& pass) {
   if (element_count(pass.others) == 0) return;
-  const bool is_real_spectrum = pass.kind == FftKind::kRealBackward;
+  const bool is_real_spectrum = pass.kind == TransformKind::kRealBackward;
   const auto [given, result] = sides(pass);
   const int64_t length = output_length(pass.kind, pass.n);
   const bool is_ready = is_complete(pass);

@@ -16,12 +16,12 @@ namespace cuop::spectral {
 
 /// How a line is completed before its transform: with zeros, or oddly or evenly mirrored.
 enum class LineInput : uint8_t { kPlain, kOdd, kEven };
-/// What is kept of the transform: it itself; the full spectrum (or its conjugate) of a real line;
-/// the negated imaginary parts from 1 on; the real parts.
+/// The result: the transform; the full spectrum (or its conjugate) of a real line; the negated
+/// imaginary parts from 1 on; the real parts.
 enum class LineOutput : uint8_t { kPlain, kMirrored, kMirroredConjugate, kSine, kCosine };
 
 struct LinePass {
-  backend::FftKind kind = backend::FftKind::kForward;
+  backend::TransformKind kind = backend::TransformKind::kForward;
   bool is_double = false;
   int64_t n = 1;         ///< length of the transform
   int64_t in_count = 1;  ///< elements that a line has; more than the transform reads are cut off

@@ -11,7 +11,7 @@
 
 namespace cuop::spectral {
 
-using backend::FftKind;
+using backend::TransformKind;
 
 namespace {
 
@@ -24,8 +24,10 @@ class Half final : public LineTransform {
  public:
   using Complex = std::complex<Real>;
 
-  Half(FftKind kind, int64_t n) : is_forward_(kind == FftKind::kRealForward), m_(n / 2) {
-    inner_ = line_transform(is_forward_ ? FftKind::kForward : FftKind::kBackward, kDouble, m_);
+  Half(TransformKind kind, int64_t n)
+      : is_forward_(kind == TransformKind::kRealForward), m_(n / 2) {
+    inner_ = line_transform(is_forward_ ? TransformKind::kForward : TransformKind::kBackward,
+                            kDouble, m_);
     batch_ = inner_->batch();
     const int64_t spectrum = aligned_distance(m_ + 1, kBytes);
     in_distance_ = is_forward_ ? 2 * inner_->in_distance() : spectrum;
@@ -107,7 +109,7 @@ class Half final : public LineTransform {
 
 }  // namespace
 
-bool prefers_half(FftKind kind, bool is_double, int64_t n) {
+bool prefers_half(TransformKind kind, bool is_double, int64_t n) {
   // The library's time over this one's, AVX-512, one core, FFTW 3.3.10 (AVX); forward / backward:
   //   n                        float               double
   //   14 ... 64, even          0.7-3.2 / 0.6-3.2   0.9-2.9 / 0.8-2.6, four fifths of them above 1
@@ -126,11 +128,11 @@ bool prefers_half(FftKind kind, bool is_double, int64_t n) {
   constexpr int64_t kTo = int64_t{1} << 23;  // a table of roots half as large as the line
   if (n % 2 != 0 || n < kShortFrom || n > kTo) return false;
   if (n <= kShortTo) return true;
-  if (n >= kBackwardFrom) return kind == FftKind::kRealBackward && n % 8 == 0;
+  if (n >= kBackwardFrom) return kind == TransformKind::kRealBackward && n % 8 == 0;
   return !is_double && n <= kFloatTo && n % (n < 208 ? 32 : 8) == 0;
 }
 
-std::unique_ptr<LineTransform> make_half(FftKind kind, bool is_double, int64_t n) {
+std::unique_ptr<LineTransform> make_half(TransformKind kind, bool is_double, int64_t n) {
   if (is_double) return std::make_unique<Half<double>>(kind, n);
   return std::make_unique<Half<float>>(kind, n);
 }

@@ -8,22 +8,22 @@
 
 namespace cuop::spectral {
 
-using backend::FftKind;
+using backend::TransformKind;
 
 namespace {
 
-bool is_real_side(FftKind kind, bool is_input) {
-  return kind == (is_input ? FftKind::kRealForward : FftKind::kRealBackward);
+bool is_real_side(TransformKind kind, bool is_input) {
+  return kind == (is_input ? TransformKind::kRealForward : TransformKind::kRealBackward);
 }
 
-bool is_complex_kind(FftKind kind) {
-  return kind == FftKind::kForward || kind == FftKind::kBackward;
+bool is_complex_kind(TransformKind kind) {
+  return kind == TransformKind::kForward || kind == TransformKind::kBackward;
 }
 
 /// The library's own plan.
 class DirectTransform final : public LineTransform {
  public:
-  DirectTransform(FftKind kind, bool is_double, int64_t n) {
+  DirectTransform(TransformKind kind, bool is_double, int64_t n) {
     // Short lines are done several at once: the library vectorises across them.
     constexpr int64_t kShort = 64;
     constexpr int64_t kShortBatch = 16;
@@ -59,7 +59,7 @@ bool prefers_bluestein(int64_t n, bool is_double) {
   return n >= kSmall && largest_factor(n) >= (is_double ? 41 : 31);
 }
 
-std::unique_ptr<LineTransform> make_transform(FftKind kind, bool is_double, int64_t n) {
+std::unique_ptr<LineTransform> make_transform(TransformKind kind, bool is_double, int64_t n) {
   const bool is_bluestein = prefers_bluestein(n, is_double);
   const bool may_be_half = !is_complex_kind(kind) && n % 2 == 0;
   if (may_be_half && (is_bluestein || prefers_half(kind, is_double, n))) {
@@ -89,12 +89,12 @@ double smooth_cost(int64_t n, bool is_double) {
 
 }  // namespace
 
-int64_t input_length(FftKind kind, int64_t n) {
-  return kind == FftKind::kRealBackward ? n / 2 + 1 : n;
+int64_t input_length(TransformKind kind, int64_t n) {
+  return kind == TransformKind::kRealBackward ? n / 2 + 1 : n;
 }
 
-int64_t output_length(FftKind kind, int64_t n) {
-  return kind == FftKind::kRealForward ? n / 2 + 1 : n;
+int64_t output_length(TransformKind kind, int64_t n) {
+  return kind == TransformKind::kRealForward ? n / 2 + 1 : n;
 }
 
 int64_t aligned_distance(int64_t length, int64_t element_bytes) {
@@ -122,7 +122,7 @@ int64_t smooth_length(int64_t n, bool is_double) {
   return best;
 }
 
-std::shared_ptr<const LineTransform> line_transform(FftKind kind, bool is_double, int64_t n) {
+std::shared_ptr<const LineTransform> line_transform(TransformKind kind, bool is_double, int64_t n) {
   using Key = backend::FftPlanSpec;
   using Value = std::shared_ptr<const LineTransform>;
   static auto* kept = new SharedLruCache<Key, Value, backend::FftPlanSpecHash>(256);

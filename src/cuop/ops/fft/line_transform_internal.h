@@ -12,8 +12,8 @@
 namespace cuop::spectral {
 
 /// Elements of the input and the output side of a line of length n.
-int64_t input_length(backend::FftKind kind, int64_t n);
-int64_t output_length(backend::FftKind kind, int64_t n);
+int64_t input_length(backend::TransformKind kind, int64_t n);
+int64_t output_length(backend::TransformKind kind, int64_t n);
 
 /// `length` rounded up so that lines that far apart are all aligned for the library.
 int64_t aligned_distance(int64_t length, int64_t element_bytes);
@@ -45,22 +45,23 @@ class LineTransform {
 };
 
 /// The transform for this length, made on first use and kept. Thread-safe.
-std::shared_ptr<const LineTransform> line_transform(backend::FftKind kind, bool is_double,
+std::shared_ptr<const LineTransform> line_transform(backend::TransformKind kind, bool is_double,
                                                     int64_t n);
 
 /// Bluestein's algorithm (IEEE Trans. Audio Electroacoust. 18, 1970): a convolution with a chirp,
 /// done by transforms of a length with small factors.
-std::unique_ptr<LineTransform> make_bluestein(backend::FftKind kind, bool is_double, int64_t n);
+std::unique_ptr<LineTransform> make_bluestein(backend::TransformKind kind, bool is_double,
+                                              int64_t n);
 /// A long complex line as R interleaved ones (Cooley and Tukey, Math. Comp. 19, 1965), each of
 /// which fits the cache: their transforms, a product with roots of unity, and transforms of length
 /// R across. Runs in parallel when the caller does not already.
-std::unique_ptr<LineTransform> make_split(backend::FftKind kind, bool is_double, int64_t n,
+std::unique_ptr<LineTransform> make_split(backend::TransformKind kind, bool is_double, int64_t n,
                                           int64_t ways);
 /// A real line of even length as a complex one of half the length, with the even elements as real
 /// and the odd ones as imaginary parts (Cooley, Lewis and Welch, J. Sound Vib. 12, 1970).
-std::unique_ptr<LineTransform> make_half(backend::FftKind kind, bool is_double, int64_t n);
+std::unique_ptr<LineTransform> make_half(backend::TransformKind kind, bool is_double, int64_t n);
 /// Whether it is faster than the library's own plan of a real line of even length.
-bool prefers_half(backend::FftKind kind, bool is_double, int64_t n);
+bool prefers_half(backend::TransformKind kind, bool is_double, int64_t n);
 /// The R for length n, or 1 when the library's own plan is as good.
 int64_t split_ways(bool is_double, int64_t n);
 /// The cheapest length of at least `n` whose prime factors are 2, 3, 5 and 7.

@@ -10,8 +10,8 @@
 
 namespace cuop::spectral {
 
-using backend::FftKind;
 using backend::FftPlanSpec;
+using backend::TransformKind;
 
 namespace {
 
@@ -27,19 +27,19 @@ class Split final : public LineTransform {
  public:
   using Complex = std::complex<Real>;
 
-  Split(FftKind kind, int64_t n, int64_t ways)
+  Split(TransformKind kind, int64_t n, int64_t ways)
       : ways_(ways),
         part_(n / ways),
         // An odd number of cache lines: parts must not fall onto each other's cache sets.
-        distance_(((part_ * kBytes + 63) / 64 | 1) * 64 / kBytes),
+        distance_((divide_up(part_ * kBytes, 64) | 1) * 64 / kBytes),
         group_(ways % kGroup == 0 ? kGroup : ways) {
-    in_distance_ = out_distance_ = (n + 7) / 8 * 8;
+    in_distance_ = out_distance_ = round_up(n, 8);
     work_bytes_ = ways_ * distance_ * kBytes;
     parts_ = backend::fft_plan(
         {kind, kDouble, part_, group_, 1, distance_, /*in_stride=*/ways_, /*out_stride=*/1});
     across_ = across_plan(kind, kBlock);
     if (part_ % kBlock != 0) across_rest_ = across_plan(kind, part_ % kBlock);
-    const double sign = kind == FftKind::kForward ? -1.0 : 1.0;
+    const double sign = kind == TransformKind::kForward ? -1.0 : 1.0;
     roots_.resize(static_cast<size_t>(n));
     for (int64_t r = 0; r < ways_; ++r) {
       for (int64_t k = 0; k < part_; ++k) {
@@ -70,7 +70,7 @@ class Split final : public LineTransform {
   static constexpr int64_t kGroup = 4;   // parts that are read side by side
   static constexpr int64_t kBlock = 64;  // columns across which the short transforms run
 
-  std::shared_ptr<const backend::FftPlan> across_plan(FftKind kind, int64_t columns) const {
+  std::shared_ptr<const backend::FftPlan> across_plan(TransformKind kind, int64_t columns) const {
     return backend::fft_plan({kind, kDouble, ways_, columns, 1, 1, distance_, part_});
   }
 
@@ -112,7 +112,8 @@ int64_t split_ways(bool is_double, int64_t n) {
   return is_long ? kMostWays : 1;
 }
 
-std::unique_ptr<LineTransform> make_split(FftKind kind, bool is_double, int64_t n, int64_t ways) {
+std::unique_ptr<LineTransform> make_split(TransformKind kind, bool is_double, int64_t n,
+                                          int64_t ways) {
   if (is_double) return std::make_unique<Split<double>>(kind, n, ways);
   return std::make_unique<Split<float>>(kind, n, ways);
 }

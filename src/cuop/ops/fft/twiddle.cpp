@@ -7,6 +7,7 @@
 #include "cuop/backend/slot.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
+#include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/ops/fft/root_table.h"
 #include "cuop/ops/fft/twiddle_arguments.cuh"
 #include "cuop/ops/places.h"

@@ -4,7 +4,10 @@
 #include <cstdint>
 
 #include "cuop/core/tensor.h"
-#include "cuop/jit/cuda/text_kernel.h"
+
+namespace cuop::jit {
+struct TextKernel;
+}
 
 namespace cuop::spectral {
 

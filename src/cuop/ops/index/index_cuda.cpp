@@ -5,6 +5,7 @@
 #include "cuop/backend/runtime.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/jit/build_options.h"
+#include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/jit/tensor_expr.h"
 #include "cuop/memory/current.h"
 #include "cuop/ops/index/index_kernels.h"

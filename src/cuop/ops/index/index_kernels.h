@@ -8,12 +8,15 @@
 #include "cuop/core/divide_up.h"
 #include "cuop/core/storage.h"
 #include "cuop/core/tensor.h"
-#include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/ops/index/index_arguments.cuh"
+
+namespace cuop::jit {
+struct TextKernel;
+}
 
 namespace cuop::kernels {
 
-/// How many elements of a contiguous bool mask are true. On a GPU this waits for the answer.
+/// How many elements of a contiguous bool mask are true. On a GPU this waits for the result.
 int64_t count_true_cpu(const Tensor& mask);
 int64_t count_true_cuda(const Tensor& mask);
 
@@ -24,7 +27,7 @@ void mask_offsets_cuda(const Tensor& mask, const Strides& strides, int64_t* offs
 
 /// offsets[i] = (indices[i] counted from the end when negative) * stride for contiguous int64
 /// indices; returns the position of the first one outside [-size, size), or -1. On a GPU this waits
-/// for the answer, as the error must be thrown before anything is read or written there.
+/// for the result, as the error must be thrown before anything is read or written there.
 int64_t index_offsets_cpu(const Tensor& indices, int64_t size, int64_t stride, int64_t* offsets);
 int64_t index_offsets_cuda(const Tensor& indices, int64_t size, int64_t stride, int64_t* offsets);
 

@@ -1,5 +1,5 @@
 // NumPy's indexing x[...]: a list of integers, slices, new axes, an ellipsis, boolean masks and
-// integer arrays, read or assigned. Without masks and arrays the answer is a view; with them a
+// integer arrays, read or assigned. Without masks and arrays the result is a view; with them a
 // copy.
 #pragma once
 

@@ -17,7 +17,7 @@ struct Offsets {
   bool is_unique = false;  ///< no offset occurs twice
 };
 /// IndexError when an index is outside the axis, DeviceError when view and indices lie on different
-/// devices; `who` begins both. On a GPU it waits for the answer whether all are inside.
+/// devices; `who` begins both. On a GPU it waits for the check that all are inside.
 Offsets index_offsets(const char* who, const Tensor& view, int axis, const Tensor& indices);
 /// All positions of the axis, in their order.
 Offsets all_offsets(const Tensor& view, int axis);

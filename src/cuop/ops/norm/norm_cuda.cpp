@@ -1,6 +1,8 @@
 #include <limits>
 #include <vector>
 
+#include "cuop/jit/cuda/row_plan.h"
+#include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/jit/tensor_expr.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/norm/norm_arguments.cuh"

@@ -2,6 +2,7 @@
 // bits there and here.
 #pragma once
 
+#include "cuop/core/divide_up.h"
 #include "cuop/jit/kernels/rows.cuh"
 #include "cuop/ops/places.cuh"
 #include "cuop/ops/poisson/five_point_arguments.cuh"
@@ -11,7 +12,7 @@ namespace cuop::jit {
 /// A thread a cell of the colour: those of a row stand two columns apart.
 template <class T>
 CUOP_FN void relax_cells(const RelaxArguments& a) {
-  const int64_t width = a.grid.width, across = (width + 1) / 2;
+  const int64_t width = a.grid.width, across = divide_up(width, 2);
   const int64_t rows = a.rows - 2 * a.margin;
 #pragma unroll 1
   for (int64_t i = int64_t(blockIdx.x) * kRowThreads + threadIdx.x; i < rows * across;

@@ -1,5 +1,6 @@
 // Passes on a GPU are launches that follow each other.
 #include "cuop/core/divide_up.h"
+#include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/ops/poisson/five_point_arguments.cuh"
 #include "cuop/ops/poisson/row_kernels.h"
 

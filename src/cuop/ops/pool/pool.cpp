@@ -16,7 +16,7 @@ namespace cuop {
 
 namespace {
 
-using kernels::Pool;
+using kernels::Pooling;
 
 constexpr backend::Slot kPool{"pool", &kernels::pool_cpu, &kernels::pool_cuda};
 
@@ -37,10 +37,10 @@ void check_image(const char* who, const Tensor& x, int spatial) {
   }
 }
 
-Pool check_pool(const char* who, const Tensor& x, const PoolOptions& options, int spatial,
-                bool is_max) {
+Pooling check_pool(const char* who, const Tensor& x, const PoolOptions& options, int spatial,
+                   bool is_max) {
   check_image(who, x, spatial);
-  Pool p;
+  Pooling p;
   p.is_max = is_max;
   p.count_include_pad = options.count_include_pad;
   p.planes = x.shape(0) * x.shape(1);
@@ -75,7 +75,8 @@ Pool check_pool(const char* who, const Tensor& x, const PoolOptions& options, in
   return p;
 }
 
-Tensor run(const char* who, const Pool& p, const Tensor& x, const Shape& shape, const Tensor* out) {
+Tensor run(const char* who, const Pooling& p, const Tensor& x, const Shape& shape,
+           const Tensor* out) {
   trace::Span span(who, "op");
   const Device device = common_device(who, {&x, out});
   const DType dtype = p.is_max ? x.dtype() : to_inexact(x.dtype());
@@ -90,7 +91,7 @@ Tensor run(const char* who, const Pool& p, const Tensor& x, const Shape& shape, 
 
 Tensor pool(const char* who, const Tensor& x, const PoolOptions& options, int spatial, bool is_max,
             const Tensor* out) {
-  const Pool p = check_pool(who, x, options, spatial, is_max);
+  const Pooling p = check_pool(who, x, options, spatial, is_max);
   Shape shape{x.shape(0), x.shape(1)};
   for (size_t i = static_cast<size_t>(3 - spatial); i < 3; ++i) shape.push_back(p.out[i]);
   return run(who, p, x, shape, out);
@@ -101,7 +102,7 @@ Tensor global_pool(const char* who, const Tensor& x, bool is_max, const Tensor* 
     throw ShapeError(cat(who, ": x has shape ", x.shape(), "; it needs at least 3 dimensions"));
   }
   check_image(who, x, x.ndim() - 2);
-  Pool p;
+  Pooling p;
   p.is_max = is_max;
   p.planes = x.shape(0) * x.shape(1);
   for (int i = 2; i < x.ndim(); ++i) p.in[2] *= x.shape(i);

@@ -23,7 +23,7 @@ Tensor max_pool2d(const Tensor& x, const PoolOptions& options, const Tensor* out
 Tensor max_pool3d(const Tensor& x, const PoolOptions& options, const Tensor* out = nullptr);
 
 /// As max_pool, with the mean of each window; padding counts as zeros. float16 and bfloat16
-/// accumulate in float32; integers answer float64, as mean does.
+/// accumulate in float32; integers return float64, as mean does.
 Tensor avg_pool1d(const Tensor& x, const PoolOptions& options, const Tensor* out = nullptr);
 Tensor avg_pool2d(const Tensor& x, const PoolOptions& options, const Tensor* out = nullptr);
 Tensor avg_pool3d(const Tensor& x, const PoolOptions& options, const Tensor* out = nullptr);

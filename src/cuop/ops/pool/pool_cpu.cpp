@@ -28,7 +28,7 @@ struct Span {
   int64_t begin;
   int64_t end;
 };
-Span window(const Pool& p, size_t axis, int64_t index) {
+Span window(const Pooling& p, size_t axis, int64_t index) {
   const int64_t first = index * p.stride[axis] - p.padding[axis];
   return {std::max<int64_t>(0, first), std::min(p.in[axis], first + p.kernel[axis])};
 }
@@ -39,8 +39,8 @@ class PlanePool {
   using C = std::conditional_t<kIsHalf, float, T>;
 
  public:
-  explicit PlanePool(const Pool& p)
-      : p_(p), rows_(rows<C>(p.is_max)), plane_(allocate(kIsHalf ? Pool::volume(p.in) : 0)) {
+  explicit PlanePool(const Pooling& p)
+      : p_(p), rows_(rows<C>(p.is_max)), plane_(allocate(kIsHalf ? Pooling::volume(p.in) : 0)) {
     if (p.is_global()) return;
     const int64_t width =
         std::max(p.in[2] + p.padding[2], (p.out[2] - 1) * p.stride[2] + p.kernel[2]);
@@ -60,7 +60,7 @@ class PlanePool {
   void run(const T* x, T* y) {
     const C* const plane = load(x);
     if (p_.is_global()) {
-      const int64_t count = Pool::volume(p_.in);
+      const int64_t count = Pooling::volume(p_.in);
       auto value = rows_.all(plane, count);
       if constexpr (!std::is_integral_v<T>) {
         if (!p_.is_max) value /= static_cast<double>(count);
@@ -87,7 +87,7 @@ class PlanePool {
 
   const C* load(const T* x) {
     if constexpr (kIsHalf) {
-      in_pieces(Pool::volume(p_.in), [&](int64_t begin, int64_t end) {
+      in_pieces(Pooling::volume(p_.in), [&](int64_t begin, int64_t end) {
         backend::to_float(x + begin, plane_.get() + begin, end - begin);
       });
       return plane_.get();
@@ -133,7 +133,7 @@ class PlanePool {
     for (int64_t i = 0; i < p_.out[2]; ++i) sums[i] /= factor * columns_[static_cast<size_t>(i)];
   }
 
-  const Pool& p_;
+  const Pooling& p_;
   const PoolRows<C>& rows_;
   Lookout lookout_;  ///< a plane may be large
   std::unique_ptr<C[]> plane_, row_, out_row_;
@@ -142,9 +142,9 @@ class PlanePool {
 
 }  // namespace
 
-void pool_cpu(const Pool& pool, const Tensor& x, const Tensor& y) {
+void pool_cpu(const Pooling& pool, const Tensor& x, const Tensor& y) {
   visit_dtype(RealNumericTypes{}, x.dtype(), "pool", [&]<class T>(TypeTag<T>) {
-    const int64_t in = Pool::volume(pool.in), out = Pool::volume(pool.out);
+    const int64_t in = Pooling::volume(pool.in), out = Pooling::volume(pool.out);
     const T* const from = x.data<T>();
     T* const to = y.data<T>();
     backend::parallel_for(pool.planes, 1 + 16384 / in, [&](int64_t begin, int64_t end) {

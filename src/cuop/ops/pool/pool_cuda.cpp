@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "cuop/core/divide_up.h"
+#include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/jit/tensor_expr.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/pool/pool_arguments.cuh"
@@ -14,16 +15,16 @@ namespace {
 constexpr int64_t kMaxWrittenOut = 49;  // elements of a window
 
 /// Whole planes are reductions of rows.
-void global_pool(const Pool& p, const Tensor& x, const Tensor& y) {
-  const Shape shape{p.planes, Pool::volume(p.in)};
+void global_pool(const Pooling& p, const Tensor& x, const Tensor& y) {
+  const Shape shape{p.planes, Pooling::volume(p.in)};
   const Tensor rows = reshape(x, shape), result = reshape(y, {p.planes});
   jit::TensorExpr expr;
   expr.reduce(p.is_max ? ReduceKind::kMax : ReduceKind::kMean, expr.leaf(rows), shape, 1, result);
 }
 
 /// Whether indices of 32 bits do not reach everywhere.
-bool is_wide(const Pool& p) {
-  int64_t largest = p.planes * std::max(Pool::volume(p.in), Pool::volume(p.out));
+bool is_wide(const Pooling& p) {
+  int64_t largest = p.planes * std::max(Pooling::volume(p.in), Pooling::volume(p.out));
   for (size_t axis = 0; axis < 3; ++axis) {
     largest = std::max(largest, p.in[axis] + 2 * p.padding[axis] + p.kernel[axis] + p.stride[axis]);
   }
@@ -32,7 +33,7 @@ bool is_wide(const Pool& p) {
 
 }  // namespace
 
-PoolForm pool_form(const Pool& p, const Tensor& x) {
+PoolForm pool_form(const Pooling& p, const Tensor& x) {
   PoolForm form{.is_max = p.is_max, .is_wide = is_wide(p)};
   for (size_t axis = 0; axis < 2 && p.in[axis] == 1 && p.out[axis] == 1; ++axis) --form.axes;
   // A window's loops are written out where it is small.
@@ -56,7 +57,7 @@ jit::TextKernel pool_kernel(DType dtype, const PoolForm& form) {
           jit::kPoolThreads};
 }
 
-void pool_cuda(const Pool& p, const Tensor& x, const Tensor& y) {
+void pool_cuda(const Pooling& p, const Tensor& x, const Tensor& y) {
   if (p.is_global()) return global_pool(p, x, y);
   jit::PoolArguments a{};
   a.x = x.data();

@@ -6,11 +6,14 @@
 #include <type_traits>
 
 #include "cuop/core/tensor.h"
-#include "cuop/jit/cuda/text_kernel.h"
+
+namespace cuop::jit {
+struct TextKernel;
+}
 
 namespace cuop::kernels {
 
-struct Pool {
+struct Pooling {
   using Axes = std::array<int64_t, 3>;
   bool is_max = true;
   bool count_include_pad = true;
@@ -24,8 +27,8 @@ struct Pool {
 };
 
 /// x and y are row-major with one dtype; every window meets its plane.
-void pool_cpu(const Pool& pool, const Tensor& x, const Tensor& y);
-void pool_cuda(const Pool& pool, const Tensor& x, const Tensor& y);
+void pool_cpu(const Pooling& pool, const Tensor& x, const Tensor& y);
+void pool_cuda(const Pooling& pool, const Tensor& x, const Tensor& y);
 
 /// Loops over contiguous rows for one way to combine elements.
 template <class T>
@@ -60,7 +63,7 @@ struct PoolForm {
   int height = 0, width = 0;  ///< of a small window; 0: any
   bool is_packed = false;     ///< each row of a window is one aligned access
 };
-PoolForm pool_form(const Pool& pool, const Tensor& x);
+PoolForm pool_form(const Pooling& pool, const Tensor& x);
 jit::TextKernel pool_kernel(DType dtype, const PoolForm& form);
 
 }  // namespace cuop::kernels

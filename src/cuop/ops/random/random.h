@@ -9,7 +9,7 @@
 
 namespace cuop {
 
-/// What a draw needs beside its distribution.
+/// The options of a draw beside its distribution.
 struct RandomOptions {
   DType dtype = DType::kFloat32;
   Device device = kCpu;

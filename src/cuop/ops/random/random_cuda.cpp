@@ -1,4 +1,5 @@
 #include "cuop/core/divide_up.h"
+#include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/ops/random/random_arguments.cuh"
 #include "cuop/ops/random/random_kernels.h"
 

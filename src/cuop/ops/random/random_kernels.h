@@ -4,8 +4,11 @@
 #include <cstdint>
 
 #include "cuop/core/tensor.h"
-#include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/ops/random/generator.h"
+
+namespace cuop::jit {
+struct TextKernel;
+}
 
 namespace cuop::kernels {
 

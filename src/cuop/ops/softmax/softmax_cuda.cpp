@@ -1,6 +1,8 @@
 #include "cuop/backend/execution.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/jit/build_options.h"
+#include "cuop/jit/cuda/row_plan.h"
+#include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/ops/softmax/softmax_arguments.cuh"
 #include "cuop/ops/softmax/softmax_kernels.h"
 

@@ -4,8 +4,11 @@
 #include <cstdint>
 
 #include "cuop/core/tensor.h"
-#include "cuop/jit/cuda/row_plan.h"
-#include "cuop/jit/cuda/text_kernel.h"
+
+namespace cuop::jit {
+struct RowPlan;
+struct TextKernel;
+}  // namespace cuop::jit
 
 namespace cuop::kernels {
 

@@ -6,6 +6,7 @@
 // passed over. Every order is stable.
 #pragma once
 
+#include "cuop/core/divide_up.h"
 #include "cuop/jit/kernels/sharing.cuh"
 #include "cuop/jit/kernels/thread_sums.cuh"
 #include "cuop/ops/sort/record.cuh"
@@ -86,7 +87,7 @@ CUOP_FN void count_digits(const DigitSort& a) {
     __syncthreads();
 #pragma unroll 1
     for (int64_t first = begin + thread; first < end; first += kCountItems * kSortThreads) {
-      const int64_t left = (end - first + kSortThreads - 1) / kSortThreads;
+      const int64_t left = divide_up(end - first, kSortThreads);
       const int count = left < kCountItems ? static_cast<int>(left) : kCountItems;
       Key keys[kCountItems];
 #pragma unroll

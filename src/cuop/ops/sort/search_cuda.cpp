@@ -1,4 +1,5 @@
 #include "cuop/core/divide_up.h"
+#include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/ops/sort/search_kernels.h"
 #include "cuop/ops/sort/sort_kernels.h"
 

@@ -2,8 +2,11 @@
 #pragma once
 
 #include "cuop/core/tensor.h"
-#include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/ops/sort/search_arguments.cuh"
+
+namespace cuop::jit {
+struct TextKernel;
+}
 
 namespace cuop::kernels {
 

@@ -3,6 +3,7 @@
 // and so the same for every way to cut the work. Very long lines are left to digits.cuh.
 #pragma once
 
+#include "cuop/core/divide_up.h"
 #include "cuop/ops/sort/record.cuh"
 
 namespace cuop::jit {
@@ -134,7 +135,7 @@ CUOP_FN void sort_tiles(const SortLines& a) {
   __shared__ PlaceOffsets<2> starts[kSortTile / kSortItems];  // of the tile's lines
   const LinePair& lines = a.order.lines;
   const int lines_each = kSortTile / a.width;
-  const int64_t groups = (lines.count + lines_each - 1) / lines_each;
+  const int64_t groups = divide_up(lines.count, lines_each);
 #pragma unroll 1
   for (int64_t unit = blockIdx.x; unit < groups * a.tiles; unit += gridDim.x) {
     const int64_t first_line = unit / a.tiles * lines_each, first = unit % a.tiles * kSortTile;

@@ -5,6 +5,7 @@
 #include "cuop/backend/runtime.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
+#include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/memory/current.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/places.h"

@@ -90,8 +90,8 @@ SparseOperand counted_operand(CountedProduct product, const std::vector<Tensor>&
 }
 
 bool is_finite(const Tensor& x) {
-  const Tensor answer = to_device(all(isfinite(x)), kCpu);
-  return *answer.data<bool>();
+  const Tensor are_all_finite = to_device(all(isfinite(x)), kCpu);
+  return *are_all_finite.data<bool>();
 }
 
 /// c = sparse b, or c += it.

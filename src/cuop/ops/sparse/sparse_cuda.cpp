@@ -1,6 +1,7 @@
 // Layouts of sparse matrices by kernels of our own and tensor operations, products by cuSPARSE.
 #include "cuop/backend/cuda/cusparse.h"
 #include "cuop/core/divide_up.h"
+#include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
@@ -15,11 +16,11 @@ namespace {
 
 constexpr int kThreads = 256;
 
-Tensor search_rows(const Tensor& sorted, int64_t count, RowSearch search) {
+Tensor search_rows(const Tensor& sorted, int64_t count, RowSearchKind search) {
   const Tensor result = empty({count}, sorted.dtype(), sorted.device());
   if (count == 0) return result;
   const jit::RowSearch arguments{sorted.data(), result.data(), sorted.size(), count,
-                                 search == RowSearch::kNumbers ? 1 : 0};
+                                 search == RowSearchKind::kNumbers ? 1 : 0};
   jit::launch_text(row_search_kernel(sorted.dtype(), search), sorted.device(),
                    divide_up(count, int64_t{kThreads}), &arguments);
   return result;
@@ -27,18 +28,18 @@ Tensor search_rows(const Tensor& sorted, int64_t count, RowSearch search) {
 
 }  // namespace
 
-jit::TextKernel row_search_kernel(DType index_dtype, RowSearch search) {
-  return {search == RowSearch::kNumbers ? "sparse row numbers" : "sparse row positions",
+jit::TextKernel row_search_kernel(DType index_dtype, RowSearchKind search) {
+  return {search == RowSearchKind::kNumbers ? "sparse row numbers" : "sparse row positions",
           "cuop/ops/sparse/sparse.cuh", "RowSearch", jit::instance("search_rows", index_dtype),
           kThreads};
 }
 
 Tensor row_numbers_cuda(const Tensor& positions, int64_t count) {
-  return search_rows(positions, count, RowSearch::kNumbers);
+  return search_rows(positions, count, RowSearchKind::kNumbers);
 }
 
 Tensor row_positions_cuda(const Tensor& row_numbers, int64_t rows) {
-  return search_rows(row_numbers, rows + 1, RowSearch::kPositions);
+  return search_rows(row_numbers, rows + 1, RowSearchKind::kPositions);
 }
 
 SparseMatrix compress_cuda(const Tensor& x, DType index_dtype) {

@@ -3,8 +3,11 @@
 
 #include <cstdint>
 
-#include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/ops/sparse/sparse_matrix.h"
+
+namespace cuop::jit {
+struct TextKernel;
+}
 
 namespace cuop::kernels {
 
@@ -65,7 +68,7 @@ struct SparseLoops {
 template <class Level, class T>
 const SparseLoops<T>& sparse_loops();
 
-enum class RowSearch : uint8_t { kNumbers, kPositions };
-jit::TextKernel row_search_kernel(DType index_dtype, RowSearch search);
+enum class RowSearchKind : uint8_t { kNumbers, kPositions };
+jit::TextKernel row_search_kernel(DType index_dtype, RowSearchKind search);
 
 }  // namespace cuop::kernels

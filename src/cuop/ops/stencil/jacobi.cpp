@@ -93,7 +93,7 @@ JacobiResult jacobi2d(const Tensor& u, const Tensor& rhs, const JacobiOptions& o
   check_no_overlap("jacobi2d", result, rhs, "rhs");
   const int64_t height = u.shape(0);
   const Tensor f = contiguous(rhs);
-  JacobiResult answer;
+  JacobiResult solution;
   Tensor current = contiguous(u);
   constexpr int64_t kSweepsOnGpu = 32;  // between two looks at their norms
   const int64_t most = u.device().is_cpu()
@@ -102,9 +102,9 @@ JacobiResult jacobi2d(const Tensor& u, const Tensor& rhs, const JacobiOptions& o
   std::vector<double> norms(static_cast<size_t>(most * height));
   Tensor spare;
   bool is_done = u.size() == 0, is_sampled = !u.device().is_cpu() && has_many_cells(u.size());
-  while (!is_done && answer.sweeps < options.iterations) {
+  while (!is_done && solution.sweeps < options.iterations) {
     check_interrupt();
-    const int64_t now = std::min(most, options.iterations - answer.sweeps);
+    const int64_t now = std::min(most, options.iterations - solution.sweeps);
     const Tensor next = spare.is_defined() ? spare : empty(u.shape(), u.dtype(), u.device());
     const int64_t measured = is_sampled ? 1 : now;
     kJacobi(u.device(), current, f, options.dx, options.boundary, now, next, norms.data(),
@@ -112,11 +112,11 @@ JacobiResult jacobi2d(const Tensor& u, const Tensor& rhs, const JacobiOptions& o
     int64_t taken = now - measured;
     while (taken < now && !is_done) {
       const int64_t number = taken - (now - measured);
-      answer.update_norm = std::sqrt(sum(norms.data() + number * height, height));
-      is_done = answer.update_norm < options.tolerance;
+      solution.update_norm = std::sqrt(sum(norms.data() + number * height, height));
+      is_done = solution.update_norm < options.tolerance;
       ++taken;
     }
-    if (is_sampled && !is_far_above(answer.update_norm, options.tolerance)) {
+    if (is_sampled && !is_far_above(solution.update_norm, options.tolerance)) {
       is_sampled = is_done = false;
       spare = next;
       continue;
@@ -125,15 +125,15 @@ JacobiResult jacobi2d(const Tensor& u, const Tensor& rhs, const JacobiOptions& o
       kJacobi(u.device(), current, f, options.dx, options.boundary, taken, next, norms.data(),
               taken);
     }
-    spare = answer.sweeps == 0 ? Tensor() : current;  // the caller's u is not ours to write
+    spare = solution.sweeps == 0 ? Tensor() : current;  // the caller's u is not ours to write
     current = next;
-    answer.sweeps += taken;
+    solution.sweeps += taken;
   }
   copy_into(result, current);
-  answer.u = result;
-  answer.residual_norm = std::sqrt(sum_of_norms(poisson_residual_rows(
+  solution.u = result;
+  solution.residual_norm = std::sqrt(sum_of_norms(poisson_residual_rows(
       with_halo(result, options.boundary), rhs, options.dx, options.boundary)));
-  return answer;
+  return solution;
 }
 
 int64_t jacobi_sweeps_at_once(Device device) {

@@ -2,6 +2,7 @@
 // are the same bits there and here, in the whole grid and in a block of its rows.
 #pragma once
 
+#include "cuop/core/divide_up.h"
 #include "cuop/jit/kernels/rows.cuh"
 #include "cuop/ops/places.cuh"
 #include "cuop/ops/stencil/stencil_arguments.cuh"
@@ -107,7 +108,7 @@ CUOP_FN void stencil_tiles(const StencilArguments& a) {
   constexpr int kEach = stencil_rows_each(sizeof(T));
   const StencilGrid& grid = a.grid;
   const int64_t across = tiles_in_a_row(a.out, kStencilColumns);
-  const int64_t tiles = across * ((grid.height + Tile::kRows - 1) / Tile::kRows);
+  const int64_t tiles = across * divide_up(grid.height, Tile::kRows);
   const int reach = static_cast<int>(a.row_radius), taps = static_cast<int>(a.taps);
   const int row = static_cast<int>(threadIdx.x) / kStencilColumns * kEach;
   const int column = static_cast<int>(threadIdx.x) % kStencilColumns;

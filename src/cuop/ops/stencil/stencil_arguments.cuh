@@ -1,6 +1,7 @@
 // What the stencil kernels are given; host and device read the same structs.
 #pragma once
 
+#include "cuop/core/divide_up.h"
 #include "cuop/jit/kernels/prelude.h"
 
 namespace cuop::jit {
@@ -38,7 +39,7 @@ struct StencilResult {
 
 /// Tiles of `columns` columns that cover a row of results.
 CUOP_FN constexpr int64_t tiles_in_a_row(const StencilResult& result, int64_t columns) {
-  return (result.end - result.first_tile + columns - 1) / columns;
+  return divide_up(result.end - result.first_tile, columns);
 }
 
 /// A weight and where it applies.
@@ -71,8 +72,7 @@ inline constexpr int kSweepRows = kSweepThreads / 32 * kSweepStrip;
 CUOP_FN constexpr int sweep_columns(int64_t itemsize) { return 32 * sweep_cells_each(itemsize); }
 /// Of a tile's columns on each side those that are not its result, so that accesses stay aligned.
 CUOP_FN constexpr int sweep_margin(int edge, int64_t itemsize) {
-  const int each = sweep_cells_each(itemsize);
-  return (edge + each - 1) / each * each;
+  return round_up(edge, sweep_cells_each(itemsize));
 }
 
 /// What several sweeps in one pass read and write.

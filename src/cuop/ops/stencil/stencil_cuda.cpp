@@ -4,6 +4,7 @@
 #include "cuop/backend/runtime.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
+#include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/jit/parameter.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"

@@ -8,8 +8,11 @@
 #include <vector>
 
 #include "cuop/core/tensor.h"
-#include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/ops/stencil/boundary.h"
+
+namespace cuop::jit {
+struct TextKernel;
+}
 
 namespace cuop::kernels {
 

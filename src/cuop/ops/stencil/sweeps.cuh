@@ -8,6 +8,7 @@
 // and right are other lanes'; the rows above and below come through shared memory.
 #pragma once
 
+#include "cuop/core/divide_up.h"
 #include "cuop/jit/kernels/block_copy.cuh"
 #include "cuop/ops/stencil/stencil.cuh"
 
@@ -172,7 +173,7 @@ CUOP_FN void sweep_tiles(const SweptGrid& a, typename SweptStrip<T, Radius>::Edg
   const int margin = sweep_margin(edge, sizeof(T));
   const int rows = kSweepRows - 2 * edge, columns = kColumns - 2 * margin;  // of the result
   const int64_t across = tiles_in_a_row(out, columns);
-  const int64_t tiles = across * ((grid.height + rows - 1) / rows);
+  const int64_t tiles = across * divide_up(grid.height, rows);
   const int row = static_cast<int>(threadIdx.x) / 32 * kSweepStrip;
   const int column = static_cast<int>(threadIdx.x) % 32 * kEach;
   const bool is_aligned = out.pitch % kEach == 0 && reinterpret_cast<uint64_t>(out.first) % 16 == 0;

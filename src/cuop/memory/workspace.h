@@ -5,7 +5,7 @@
 #include "cuop/core/stream.h"
 #include "cuop/memory/current.h"
 
-namespace cuop::backend::cuda {
+namespace cuop::memory {
 
 /// From the current resource of the stream's device, or from another one, for the time of its life:
 /// work that was started on the stream meanwhile may use it, since it is free behind that, in the
@@ -13,8 +13,8 @@ namespace cuop::backend::cuda {
 class Workspace : NonCopyable {
  public:
   Workspace(int64_t bytes, Stream stream)
-      : Workspace(bytes, stream, memory::current_resource(stream.device)) {}
-  Workspace(int64_t bytes, Stream stream, memory::MemoryResource& resource)
+      : Workspace(bytes, stream, current_resource(stream.device)) {}
+  Workspace(int64_t bytes, Stream stream, MemoryResource& resource)
       : resource_(resource),
         stream_(stream),
         bytes_(bytes),
@@ -24,10 +24,10 @@ class Workspace : NonCopyable {
   void* data() const { return data_; }
 
  private:
-  memory::MemoryResource& resource_;
+  MemoryResource& resource_;
   Stream stream_;
   int64_t bytes_;
   void* data_;
 };
 
-}  // namespace cuop::backend::cuda
+}  // namespace cuop::memory

@@ -1,4 +1,4 @@
-#include "cuop/ops/copy/row_copies.h"
+#include "cuop/ops/copy/row_copies_cuda.h"
 
 #include <limits>
 
