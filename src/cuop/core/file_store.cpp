@@ -23,7 +23,7 @@ constexpr std::chrono::hours kStaleAge{1};
 /// Other processes add files too: look at the directory again after so many.
 constexpr int kWritesBetweenLooks = 64;
 /// Others may remove the directory, or on some file systems a file, before it has its name.
-constexpr int kWriteAttempts = 8;
+constexpr int kWriteAttempts = 64;
 
 /// A directory and those on the way to it that are missing, the last first.
 std::vector<fs::path> missing_directories(const std::string& path) {
