@@ -155,6 +155,8 @@ std::string open_gated(const std::string& candidate, Library& result) {
   if (result.stop_threads != nullptr) {
     stop_threads_at_fork = result.stop_threads;
     stop_at_fork();
+    // A fork that began before that may be stopping them now: nobody is to call them amid that.
+    result.stop_threads();
   }
   return why;
 }
