@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from auto_methods import OTHERS, public_methods
 
 import cuop
 from cuop import dist
@@ -151,17 +152,7 @@ def test_the_smallest_limit_works_and_no_smaller_one(dtype):
 
 def test_every_method_is_looked_at():
     methods = {call[0] for call in calls("f8").values()}
-    others = {
-        "auto_compute",
-        "gpu_status",
-        "is_master",
-        "plan_info",
-        "matmul_batch",
-        "pipelined_allreduce",
-    }
-    public = {name for name in dir(AutoExecutor) if not name.startswith("_")}
-    settings = {"verbose"}
-    assert public - settings == methods | (others - {"auto_compute"})
+    assert public_methods() == methods | OTHERS
 
 
 @on_the_host_or_simulated

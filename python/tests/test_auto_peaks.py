@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from auto_methods import OTHERS, public_methods
 
 import cuop
 from distributed_gpu import MPIError
@@ -266,18 +267,4 @@ def test_no_call_takes_more_than_it_promised(method):
 
 
 def test_every_method_is_drawn():
-    others = {
-        "verbose",
-        "auto_compute",
-        "gpu_status",
-        "is_master",
-        "plan_info",
-        "matmul_batch",
-        "pipelined_allreduce",
-    }
-    public = {
-        name
-        for name in dir(AutoExecutor)
-        if not name.startswith("_") and callable(getattr(AutoExecutor, name))
-    }
-    assert public - others == set(CALLS)
+    assert public_methods() - OTHERS == set(CALLS)

@@ -1,12 +1,14 @@
 #include <algorithm>
-#include <map>
+#include <functional>
 #include <memory>
-#include <mutex>
+#include <optional>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "cuop/backend/cuda/cublaslt.h"
 #include "cuop/core/error.h"
-#include "cuop/core/fork_mutex.h"
+#include "cuop/core/lru_cache.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/algo/matmul.h"
 #include "cuop/dist/algo/operations.h"
@@ -78,12 +80,11 @@ struct Sum {
 
   Tensor product(const std::vector<Part>& parts) const {
     std::vector<Tensor> operands;
-    const bool is_cast = is_widened && path.memory_limit;
     for (const Part& part : parts) {
-      operands.push_back(is_cast ? cast(part.local, DType::kFloat32) : part.local);
+      operands.push_back(is_cast() ? cast(part.local, DType::kFloat32) : part.local);
     }
-    return is_widened && !is_cast ? einsum_widened(equation, operands, path)
-                                  : cuop::einsum(equation, operands, path);
+    return is_widened && !is_cast() ? einsum_widened(equation, operands, path)
+                                    : cuop::einsum(equation, operands, path);
   }
 
   /// Bytes that it takes beside the parts and what it makes.
@@ -97,16 +98,15 @@ struct Sum {
     std::vector<int64_t> key{figures.multiprocessors, figures.splits_products,
                              figures.spare.has_copies, figures.spare.workspace.value_or(-1)};
     int64_t casts = 0;
-    const bool is_cast = is_widened && path.memory_limit;
     for (size_t i = 0; i < inputs.size(); ++i) {
       const Shape shape = needed(i, output, step).shape();
       operands.shapes.push_back(shape);
-      operands.dtypes.push_back(is_cast ? DType::kFloat32 : inputs[i].dtype);
-      if (is_cast) casts += element_count(shape) * itemsize(DType::kFloat32);
+      operands.dtypes.push_back(is_cast() ? DType::kFloat32 : inputs[i].dtype);
+      if (is_cast()) casts += element_count(shape) * itemsize(DType::kFloat32);
       key.insert(key.end(), shape.begin(), shape.end());
     }
-    const int64_t bytes = known_.get(key, [&] {
-      return einsum_bytes(equation, operands, path, is_widened && !is_cast, figures);
+    const int64_t bytes = *known_.get(key, [&]() -> std::optional<int64_t> {
+      return einsum_bytes(equation, operands, path, is_widened && !is_cast(), figures);
     });
     return casts + std::min(bytes, path.memory_limit.value_or(bytes));
   }
@@ -115,23 +115,17 @@ struct Sum {
   double flops() const { return einsum_path(equation, problem.shapes, path).costs.flops; }
 
  private:
-  /// What was found of tiles: a search for cuts asks for the same ones often.
-  class Known {
-   public:
-    template <class Find>
-    int64_t get(const std::vector<int64_t>& key, const Find& find) {
-      const std::lock_guard lock(mutex_);
-      if (const auto found = bytes_.find(key); found != bytes_.end()) return found->second;
-      if (bytes_.size() == kMost) bytes_.clear();
-      return bytes_[key] = find();
-    }
+  /// 16-bit floats are copied to float32 first where a memory limit rules out results in float32.
+  bool is_cast() const { return is_widened && path.memory_limit; }
 
-   private:
-    static constexpr size_t kMost = 4096;
-    ForkMutex mutex_;
-    std::map<std::vector<int64_t>, int64_t> bytes_;
+  struct KeyHash {
+    size_t operator()(const std::vector<int64_t>& key) const {
+      const auto* bytes = reinterpret_cast<const char*>(key.data());
+      return std::hash<std::string_view>()({bytes, key.size() * sizeof key[0]});
+    }
   };
-  mutable Known known_;
+  /// Bytes of tiles: a search for cuts asks for the same ones often.
+  mutable SharedLruCache<std::vector<int64_t>, std::optional<int64_t>, KeyHash> known_{4096};
 };
 
 Tiling describe(const std::string& name, const std::shared_ptr<const Sum>& sum,

@@ -1,6 +1,7 @@
 #include "cuop/ops/work_figures.h"
 
-#include "cuop/backend/cuda/cuda_runtime.h"
+#include "cuop/backend/device_properties.h"
+#include "cuop/backend/runtime.h"
 #include "cuop/ops/matmul/split_product_internal.h"
 
 namespace cuop {
@@ -9,7 +10,7 @@ WorkFigures work_figures(Device device) {
   WorkFigures figures;
   figures.spare = backend::execution_options().spare;
   if (device.is_cpu()) return figures;
-  figures.multiprocessors = backend::cuda::cuda_runtime(device).properties().multiprocessors;
+  figures.multiprocessors = backend::runtime(device).properties().multiprocessors;
   figures.splits_products = kernels::prefers_split_products(device);
   return figures;
 }
