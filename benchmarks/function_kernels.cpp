@@ -18,8 +18,10 @@ constexpr int64_t kBlock = 1024;  // what the interpreter gives a loop at once
 template <class F, class T>
 BlockKernel chosen_kernel() {
 #ifdef CUOP_HAS_GATHERED_ROWS
+  // Asked once, as the library does: a virtual machine takes longer to say it than a pass takes.
+  static const bool has_quick_gathers = isa::has_quick_gathers();
   const BlockKernel gathering = gathering_kernel<F, T>();
-  if (gathering != nullptr && isa::has_quick_gathers()) return gathering;
+  if (gathering != nullptr && has_quick_gathers) return gathering;
 #endif
   return block_kernel<F, T>();
 }
