@@ -149,6 +149,15 @@ TEST(TilePlan, BytesOfAProductComeNearToWhatMemoryPermits) {
   EXPECT_LT(static_cast<double>(plan.uploaded), 2.1 * least) << plan.to_string();
 }
 
+TEST(TilePlan, BytesAreFewWhereTheyWouldHideBesideArithmeticToo) {
+  TileMachine roomy = machine(1, int64_t{110} << 30);
+  roomy.device.flops = 1.2e14;
+  const Tiling tiling = matmul(1 << 16, 1 << 16, 1 << 16);
+  const TilePlan plan = plan_tiles(tiling, roomy);
+  EXPECT_LT(plan.uploaded, 3 * tiling.input_bytes()) << plan.to_string();
+  EXPECT_LT(plan.seconds, 1.1 * plan.floor) << plan.to_string();
+}
+
 TEST(TilePlan, WhatGoesBothWaysAtATimeIsHidden) {
   const Tiling lines = fft_tiles({dist::FftKind::kFft, std::nullopt, -1, FftNorm::kBackward})
                            .describe({{{1 << 16, 1 << 12}, DType::kComplex64}});

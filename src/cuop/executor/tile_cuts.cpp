@@ -11,6 +11,9 @@ namespace {
 
 /// Seconds that a tile costs beside its bytes and its flops: calls, launches, waits.
 constexpr double kTileSeconds = 1.5e-4;
+/// Part of the time of moves beside arithmetic that shows all the same: both take the device's
+/// memory, and neither goes on evenly.
+constexpr double kShownMoves = 0.1;
 /// Tiles of long dimensions begin at multiples of these, which suit kernels and pages.
 constexpr int64_t kGrains[] = {256, 32};
 
@@ -150,7 +153,8 @@ class CutShare {
     const double moved =
         both_ways(std::max(0.0, up - first_upload), std::max(0.0, down - last_download));
     costs.seconds = first_upload + last_download +
-                    std::max(costs.compute, moved + costs.compute / count) + count * kTileSeconds;
+                    std::max(costs.compute, moved + costs.compute / count) +
+                    kShownMoves * std::min(costs.compute, moved) + count * kTileSeconds;
   }
 
   const TileProblem& problem_;
