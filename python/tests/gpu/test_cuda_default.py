@@ -125,6 +125,22 @@ else:
     ]  # fmt: skip
 
 
+def test_the_gpu_that_a_process_prefers_is_found_out_once():
+    lines, _ = python(
+        """
+import os
+import cuop
+first = cuop.Device("cuda")
+for name in ("RANK", "LOCAL_RANK"):
+    os.environ["OMPI_COMM_WORLD_" + name] = "1"
+os.environ["OMPI_COMM_WORLD_SIZE"] = "2"
+print(first, cuop.Device("cuda"), cuop.ones(1, device="cuda").device)
+""",
+        SIM_DEVICES="2",
+    )
+    assert lines[0] == "cuda:0 cuda:0 cuda:0"
+
+
 @simulated
 def test_a_driver_is_not_started_where_addresses_are_few():
     lines, errors = python("""

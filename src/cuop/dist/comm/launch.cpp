@@ -170,13 +170,17 @@ Launch detect_launch() {
 
 namespace {
 
-/// Ranks of one host prefer different GPUs.
+/// Ranks of one host prefer different GPUs. Found out once: reading all of the environment takes
+/// longer than most calls that ask.
 int local_rank() {
-  try {
-    return detect_launch().local_rank;
-  } catch (const Error&) {  // which is raised where the world is asked for
-    return 0;
-  }
+  static const int rank = [] {
+    try {
+      return detect_launch().local_rank;
+    } catch (const Error&) {  // which is raised where the world is asked for
+      return 0;
+    }
+  }();
+  return rank;
 }
 
 const bool is_local_rank_known = [] {
