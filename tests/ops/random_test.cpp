@@ -157,7 +157,12 @@ TEST(Random, IntegersReachTheGreatestOfTheirDtype) {
   Generator a(2), b(2);
   EXPECT_EQ(values<int64_t>(randint_through(-3, 4, {50}, {DType::kInt64, kCpu, &a})),
             values<int64_t>(randint(-3, 5, {50}, {DType::kInt64, kCpu, &b})));
+  EXPECT_EQ(values<int64_t>(randint_through(7, 7, {2}, {DType::kInt64})),
+            (std::vector<int64_t>{7, 7}));
   EXPECT_THROW(randint_through(1, 0, {2}), ExecutionError);
+  for (const int64_t size : {0, 2}) {
+    EXPECT_THROW(randint(0, 5, {size}, {DType::kFloat32}), DTypeError);
+  }
   EXPECT_THROW(randint_through(0, 256, {2}, {DType::kUInt8}), ExecutionError);
   EXPECT_THROW(randint_through(0, 1.5, {2}), DTypeError);
 }

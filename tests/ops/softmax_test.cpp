@@ -50,6 +50,7 @@ TEST(Softmax, RefusesWhatDoesNotFit) {
   EXPECT_THROW(softmax(x, 2), ShapeError);
   EXPECT_THROW(softmax(ones({3}, DType::kInt32)), DTypeError);
   EXPECT_THROW(log_softmax(ones({3}, DType::kComplex64)), DTypeError);
+  EXPECT_THROW(softmax(ones({0}, DType::kInt32)), DTypeError);  // nothing to do is no excuse
   const Tensor crossing = transpose(x);
   EXPECT_THROW(softmax(x, 0, &crossing), ExecutionError);
 }

@@ -75,5 +75,16 @@ TEST(TileProduct, NeedsTheSharedMemoryOfItsStages) {
       "has 101376");
 }
 
+TEST(TileProduct, TheFirstObstacleIsTheOneThatIsTold) {
+  const auto obstacle = [](int tile, int threads, int64_t max_registers) {
+    const Kernel kernel{KernelType::kTiled, tile, threads, 2};
+    return product_obstacle(kernel, DType::kFloat32, {}, max_registers);
+  };
+  EXPECT_EQ(obstacle(128, 256, 0), "");
+  EXPECT_NE(obstacle(128, 256, 32).find("max_registers is 32"), std::string::npos);
+  EXPECT_NE(obstacle(17, 256, 0), "");  // no tile of that width
+  EXPECT_EQ(obstacle(17, 256, 32), obstacle(17, 256, 0));
+}
+
 }  // namespace
 }  // namespace cuop::kernels
