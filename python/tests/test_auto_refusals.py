@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from test_auto_executor import on_ranks
 
+from cuop.errors import DTypeError
 from distributed_gpu import MPIError, TensorDistributor
 from distributed_gpu.algorithms import matrix_ops, stencil
 from distributed_gpu.auto_executor import AutoExecutor, auto_compute
 from distributed_gpu.pipeline_optimizer import PipelineOptimizer
+from distributed_gpu.resource_planner import ResourcePlanner
 
 A = np.arange(12.0).reshape(4, 3)
 #: An option or argument that rank 1 alone has wrong.
@@ -129,3 +131,18 @@ def test_wrong_options_raise_mpi_errors(name):
         return auto.sum(A if auto.is_master else None)
 
     assert on_ranks(2, work)[0] == A.sum()
+
+
+@pytest.mark.parametrize(
+    "who, call",
+    [
+        ("AutoExecutor", AutoExecutor),
+        ("auto_compute", lambda mpi: auto_compute("sum", A, mpi=mpi)),
+        ("ResourcePlanner", ResourcePlanner),
+        ("PipelineOptimizer", PipelineOptimizer),
+        ("TensorDistributor", TensorDistributor),
+    ],
+)
+def test_what_is_no_manager_is_said_by_the_call(who, call):
+    with pytest.raises(DTypeError, match=f"^{who}: mpi: needed is an MPIManager, given 7$"):
+        call(7)

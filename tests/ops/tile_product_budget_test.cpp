@@ -84,6 +84,9 @@ TEST(TileProduct, TheFirstObstacleIsTheOneThatIsTold) {
   EXPECT_NE(obstacle(128, 256, 32).find("max_registers is 32"), std::string::npos);
   EXPECT_NE(obstacle(17, 256, 0), "");  // no tile of that width
   EXPECT_EQ(obstacle(17, 256, 32), obstacle(17, 256, 0));
+  // A tile that the threads cannot share.
+  EXPECT_EQ(product_obstacle({KernelType::kSimple, 8, 256, 1}, DType::kFloat32, {}, 0),
+            "a 8-wide tile has 64 elements, fewer than the 256 threads");
 }
 
 }  // namespace

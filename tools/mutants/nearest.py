@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from functools import cache
 from pathlib import Path
@@ -62,7 +63,15 @@ PYTEST = (
     ("python/genesis/", ("genesis", "user_kernel")),
     (
         "python/distributed_gpu/",
-        ("distributed_gpu", "distributed_grids", "distributed_manager", "distributed_mpi"),
+        (
+            "distributed_gpu",
+            "distributed_grids",
+            "distributed_manager",
+            "distributed_mpi",
+            "distributed_page",
+            "auto_executor",
+            "auto_refusals",
+        ),
     ),
 )
 
@@ -106,12 +115,33 @@ def googletest_filters(root: Path, source: str) -> list[str]:
     return [_filter(suites) for suites in (first, others) if suites]
 
 
+@cache
+def _words(file: Path) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", file.read_text("utf-8")))
+
+
+def _naming(root: Path, source: str, most: int = 3) -> list[str]:
+    """The files of python/tests that name what a Python file defines, of all files the fewest."""
+    tree = ast.parse((root / source).read_text("utf-8"))
+    kinds = (ast.FunctionDef, ast.ClassDef)
+    defined = {node.name for node in ast.walk(tree) if isinstance(node, kinds)}
+    tests = sorted((root / "python/tests").glob("test_*.py"))
+    weights = dict.fromkeys(tests, 0.0)
+    for name in sorted(each for each in defined if not each.startswith("_")):
+        having = [test for test in tests if name in _words(test)]
+        for test in having:
+            weights[test] += 1 / len(having)
+    nearest = sorted((test for test in tests if weights[test]), key=lambda test: -weights[test])
+    return [test.relative_to(root).as_posix() for test in nearest[:most]]
+
+
 def pytest_files(root: Path, source: str) -> list[str]:
     """The files of python/tests for a source file, those that exist."""
+    files = _naming(root, source) if source.endswith(".py") else []
     family = Path(source).parent.name
     for prefix, names in PYTEST:
         if source.startswith(prefix):
             wanted = [name.format(family=family, stem=Path(source).stem) for name in names]
-            files = [f"python/tests/test_{name}.py" for name in dict.fromkeys(wanted)]
-            return [file for file in files if (root / file).exists()]
-    return []
+            files += [f"python/tests/test_{name}.py" for name in wanted]
+            break
+    return [file for file in dict.fromkeys(files) if (root / file).exists()]

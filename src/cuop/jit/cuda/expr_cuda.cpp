@@ -14,9 +14,6 @@ namespace cuop::jit {
 
 namespace {
 
-/// Up to this price of one step several are taken at a time.
-constexpr int kCheapStep = 24;
-
 using detail::accumulator_dtype;
 using detail::accumulator_type;
 using detail::has_moments;
@@ -210,20 +207,8 @@ class Generator {
     line("};");
     open_kernel(kElementwiseThreads);
     line("  reduce_rows<Program, ", loops_.team, ", ", loops_.is_column ? "true" : "false", ", ",
-         steps_together(), ">(a, a.share);");
+         steps_together(expr_, loops_), ">(a, a.share);");
     line("}");
-  }
-
-  /// Loads overlap by themselves where the arithmetic keeps a multiprocessor busy. Moments by columns
-  /// leave room for few threads, each of which reads one element at a time: more of their loads are
-  /// on the way (10000 x 10000 float32 on an H200 in 108 us instead of 205).
-  int steps_together() const {
-    if (loops_.width * element_cost(expr_) > kCheapStep) return 1;
-    bool is_of_moments = false;
-    for_each_reduction([&](size_t, ReduceKind, const Node& node) {
-      is_of_moments = is_of_moments || has_moments(node);
-    });
-    return loops_.is_column && is_of_moments ? 2 * kStepsTogether : kStepsTogether;
   }
 
   void write_take() {

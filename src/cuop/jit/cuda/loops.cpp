@@ -408,4 +408,15 @@ int element_cost(const Expr& expr) {
   return cost;
 }
 
+int steps_together(const Expr& expr, const Loops& loops) {
+  constexpr int kCheapStep = 24;
+  if (loops.width * element_cost(expr) > kCheapStep) return 1;
+  const auto is_of_moments = [&](int output) {
+    const Node& node = expr.node(output);
+    return node.kind == NodeKind::kReduce && detail::has_moments(node);
+  };
+  const bool has_moments = std::any_of(expr.outputs().begin(), expr.outputs().end(), is_of_moments);
+  return loops.is_column && has_moments ? 2 * kStepsTogether : kStepsTogether;
+}
+
 }  // namespace cuop::jit

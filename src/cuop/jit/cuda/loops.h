@@ -66,6 +66,12 @@ Loops plan_loops(const Expr& expr, const Bindings& bindings, int cost);
 /// The rough price of one element, an addition being 1.
 int element_cost(const Expr& expr);
 
+/// Steps of a reduction whose loads a thread has on the way together: one where arithmetic that
+/// keeps a multiprocessor busy hides them. Moments by columns leave room for few threads, each of
+/// which reads one element at a time, so that they take more (10000 x 10000 float32 on an H200: 108
+/// us instead of 205).
+int steps_together(const Expr& expr, const Loops& loops);
+
 /// Which nodes are needed for the outputs.
 std::vector<bool> needed_nodes(const Expr& expr);
 
