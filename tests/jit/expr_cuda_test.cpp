@@ -178,7 +178,9 @@ TEST_F(CompiledExpr, SquaresAboutTheMeanKeepTheirBudget) {
         EXPECT_EQ(p.loops().width, 16 / itemsize(dtype)) << dtype;
       }
       // One element at a time by columns, and as many bytes on the way by more of them.
-      if (is_column) EXPECT_THAT(p.source(), HasSubstr("8, true, 8>(a"));
+      if (is_column) {
+        EXPECT_THAT(p.source(), HasSubstr("8, true, 8>(a"));
+      }
       expect_within(cat("squares ", dtype, is_column ? " of columns" : " of rows"), p, 80, 16);
     }
   }
