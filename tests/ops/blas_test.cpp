@@ -53,6 +53,15 @@ TEST(Blas, LongIntegerSumsDoNotDependOnThreads) {
 }
 
 /// 1 + 2^-11 is 1 in float16, so adding 2^-11 twice changes 1 only where the sum is wider.
+TEST(Blas, AVectorOfOneElementMayHaveAnyStride) {
+  const Tensor a = ones({1, 3}), x = ones({3});
+  for (const int64_t stride : {0, 7, -2}) {
+    const Tensor y = zeros({1}).with_layout({{1}, {stride}});
+    EXPECT_THAT(values<float>(gemv(a, x, {}, &y)), ElementsAre(3)) << stride;
+    EXPECT_THAT(values<float>(gemv(ones({3, 1}), y)), ElementsAre(3, 3, 3)) << stride;
+  }
+}
+
 TEST(Blas, SixteenBitFloatsAreRoundedOnce) {
   const double tiny = 0x1p-11, sum = 1 + 2 * tiny;
   const auto half = [](const Shape& shape, std::span<const double> given) {
