@@ -36,6 +36,9 @@ constexpr Problem kProblems[] = {
 /// Of the median of many short calls less is left to chance than of few.
 constexpr double kSecondsEach = 2.0;
 constexpr int kWarmUps = 3, kMinRounds = 45;
+/// Untimed calls before each timed one: the threads of the contender before spin on for a while,
+/// and those of this one must wake up, as in cuop.bench.measure.
+constexpr double kSettleSeconds = 0.02;
 
 /// oneDNN's convolution with or without freedom to choose formats.
 class Direct {
@@ -135,9 +138,7 @@ void run(const Problem& p) {
   Direct free(p, src.data<float>(), weight.data<float>(), dst.data<float>(), true);
   Direct plain(p, src.data<float>(), weight.data<float>(), dst.data<float>(), false);
   const auto own = [&] { cuop::conv2d(src, weight, nullptr, options, &dst); };
-  // All read and write the same memory and follow each other as often, so that none finds better
-  // pages or warmer caches: a turn that goes round in a circle leaves everyone the same
-  // predecessor.
+  // All read and write the same memory, so that none finds better pages.
   const std::array<std::function<void()>, 3> calls{own, free, plain};
   std::array<std::vector<double>, 3> times;
   std::array<size_t, 3> order{0, 1, 2};
@@ -146,6 +147,7 @@ void run(const Problem& p) {
     std::shuffle(order.begin(), order.end(), random);
     for (size_t turn = 0; turn < calls.size(); ++turn) {
       const size_t which = order[turn];
+      for (double settled = 0; settled < kSettleSeconds;) settled += seconds(calls[which]);
       const double time = seconds(calls[which]);
       spent += time;
       if (i >= 0) times[which].push_back(time);

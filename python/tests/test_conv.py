@@ -224,6 +224,11 @@ def test_the_variant_that_runs_is_told():
         image, filters = z(1, 3, 32, 32).to(dtype), z(16, 3, 3, 3).to(dtype)
         assert cuop.conv_variant(image, filters) == "direct"
         assert cuop.conv_variant(image[:, :1], filters[:, :1]) == "gemm"
+    # Patches that share no pixel are the rows of a matrix as they lie.
+    assert cuop.conv_variant(z(1, 3, 32, 32), z(16, 3, 4, 4), stride=4) == "gemm"
+    assert cuop.conv_variant(z(1, 3, 32, 32), z(16, 3, 4, 4), stride=(4, 3)) == "direct"
+    steps = cuop.conv_variant(z(1, 3, 32, 32), z(16, 3, 7, 7), stride=2)
+    assert steps == "direct" or (steps == "onednn" and "onednn" in VARIANTS)
     assert cuop.conv_variant(z(1, 3, 32, 32), z(3, 1, 3, 3), groups=3) == auto
     assert cuop.conv_variant(x.to("float64"), w.to("float64")) == "gemm"
     depthwise = z(8, 1, 3, 3, dtype="float64")

@@ -7,6 +7,7 @@
 #include "cuop/backend/cpu/apart.h"
 #include "cuop/backend/cpu/blas_library.h"
 #include "cuop/backend/cpu/dnn.h"
+#include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
@@ -63,14 +64,21 @@ bool is_mostly_padding(const ConvSizes& s) {
 
 /// Of few input channels our own loops, up to six times faster than oneDNN's kernels, which work on
 /// 8 or 16 channels at a time, and up to five times than products, which repeat the image; kAuto
-/// where those are as fast.
-ConvVariant choose_for_few_inputs(const ConvSizes& s) {
+/// where those are as fast, as with AVX-512 oneDNN's are of large windows that step over columns.
+ConvVariant choose_for_few_inputs(const ConvSizes& s, DType dtype) {
   const int64_t window = s.group_in() * ConvSizes::volume(s.kernel);
   if (s.groups > 1 || s.group_in() > 3 || window < 4 || window > 160 || is_mostly_padding(s)) {
     return ConvVariant::kAuto;
   }
-  const bool is_product = window <= 9 && s.group_out() >= 8 && backend::blas::info().is_available;
-  return is_product ? ConvVariant::kGemm : ConvVariant::kDirect;
+  const bool is_repeated =
+      s.kernel[0] > s.stride[0] || s.kernel[1] > s.stride[1] || s.kernel[2] > s.stride[2];
+  const bool is_product = (window <= 9 || !is_repeated) && s.group_out() >= 8;
+  if (is_product && backend::blas::info().is_available) return ConvVariant::kGemm;
+  const bool is_long_step = s.stride[2] > 1 && window >= 64;
+  if (is_long_step && isa::current() == isa::Level::kV4 && onednn_obstacle(s, dtype).empty()) {
+    return ConvVariant::kOneDnn;
+  }
+  return ConvVariant::kDirect;
 }
 
 }  // namespace
@@ -98,7 +106,7 @@ std::string conv_obstacle_cpu(ConvVariant variant, const ConvSizes& sizes, DType
 ConvVariant choose_conv_cpu(const ConvSizes& sizes, DType dtype, Device) {
   if (is_integer(dtype)) return ConvVariant::kDirect;
   if (is_complex(dtype)) return ConvVariant::kGemm;
-  const ConvVariant own = choose_for_few_inputs(sizes);
+  const ConvVariant own = choose_for_few_inputs(sizes, dtype);
   if (own != ConvVariant::kAuto) return own;
   if (onednn_obstacle(sizes, dtype).empty()) return ConvVariant::kOneDnn;
   if (!backend::blas::info().is_available) return ConvVariant::kDirect;
