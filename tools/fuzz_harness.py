@@ -68,6 +68,23 @@ class Findings:
         self.first.setdefault(kind, f"--only {index}: {text}")
 
 
+def files_of(content: Callable[[random.Random], bytes], judge: Callable[[bytes], str]):
+    """What makes up cases for `main`: files of that content, of which `judge` says what is wrong."""
+
+    def prepare():
+        import cuop
+
+        cuop.set_device("cpu")
+
+        def make(random_: random.Random) -> Case:
+            made = content(random_)
+            return Case(repr(made[:200]), lambda: judge(made))
+
+        return make
+
+    return prepare
+
+
 def main(description: str, prepare: Callable[[], Callable[[random.Random], Case]]) -> None:
     """Run as many calls as the command line says; exit code 1 when one of them shows a defect.
 

@@ -14,7 +14,7 @@ import random
 import struct
 import warnings
 
-from fuzz_harness import Case, main
+from fuzz_harness import files_of, main
 
 _DESCRIPTIONS = """<f8 <f4 <f2 <f16 >f8 >i4 <i8 |i1 |u1 <u8 |b1 <c8 <c16 <c32 |O |S3 <U4 <M8[s] |V7 f8 =f4 <i3
 <f99999999999 x <x9 ?? float64 >>f8 |f8 <b1""".split()
@@ -111,18 +111,5 @@ def _judge(content: bytes) -> str:
     return "" if same else f"values: {expected.dtype} {expected.shape}"
 
 
-def prepare():
-    """What makes up one file from a generator of random numbers."""
-    import cuop
-
-    cuop.set_device("cpu")
-
-    def make(random_: random.Random) -> Case:
-        content = _content(random_)
-        return Case(repr(content[:200]), lambda: _judge(content))
-
-    return make
-
-
 if __name__ == "__main__":
-    main(__doc__.splitlines()[0], prepare)
+    main(__doc__.splitlines()[0], files_of(_content, _judge))

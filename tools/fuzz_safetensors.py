@@ -15,7 +15,7 @@ import json
 import random
 import struct
 
-from fuzz_harness import Case, main
+from fuzz_harness import files_of, main
 
 _DTYPES = "BOOL U8 I8 I16 U16 F16 BF16 I32 U32 F32 F64 I64 U64 C64 F8_E4M3 F4 f32 float32".split()
 _ITEMS = {"U8": 1, "I8": 1, "I16": 2, "U16": 2, "F16": 2, "BF16": 2, "I32": 4, "U32": 4, "F32": 4}
@@ -125,18 +125,5 @@ def _judge(content: bytes) -> str:
     return ""
 
 
-def prepare():
-    """What makes up one file from a generator of random numbers."""
-    import cuop
-
-    cuop.set_device("cpu")
-
-    def make(random_: random.Random) -> Case:
-        content = _content(random_)
-        return Case(repr(content[:200]), lambda: _judge(content))
-
-    return make
-
-
 if __name__ == "__main__":
-    main(__doc__.splitlines()[0], prepare)
+    main(__doc__.splitlines()[0], files_of(_content, _judge))

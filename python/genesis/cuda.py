@@ -20,34 +20,39 @@ from cuop.memory import snapshot_name
 from genesis.kernels import warm_up_kernels
 
 __all__ = [
-    "CUDAMemoryPool",
-    "CUDAStorage",
-    "check_memory",
-    "clear_kernel_cache",
+    # devices
     "current_device",
     "device_count",
-    "empty_cache",
-    "enable_lazy_init",
-    "enable_memory_debugging",
-    "enable_profiling",
-    "get_memory_stats",
     "is_available",
-    "max_memory_allocated",
-    "memory_allocated",
-    "memory_leaks",
-    "memory_reserved",
-    "memory_snapshot",
-    "memory_stats",
-    "memory_summary",
-    "reset_peak_memory_stats",
-    "set_cache_size",
     "set_device",
+    "synchronize",
+    # kernels
+    "clear_kernel_cache",
+    "enable_lazy_init",
+    "enable_profiling",
     "set_kernel_fusion",
-    "set_memory_callback",
+    "warm_up_kernels",
+    # memory that is kept, and how much of it
+    "CUDAMemoryPool",
+    "CUDAStorage",
+    "empty_cache",
+    "set_cache_size",
     "set_memory_fraction",
     "set_memory_limit",
-    "synchronize",
-    "warm_up_kernels",
+    # figures of memory
+    "get_memory_stats",
+    "memory_stats",
+    "memory_allocated",
+    "memory_reserved",
+    "max_memory_allocated",
+    "reset_peak_memory_stats",
+    "memory_summary",
+    "memory_snapshot",
+    # what watches it
+    "check_memory",
+    "enable_memory_debugging",
+    "memory_leaks",
+    "set_memory_callback",
 ]
 
 

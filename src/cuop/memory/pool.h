@@ -69,13 +69,14 @@ class Pool final : public MemoryResource, private CacheOwner, private NonCopyabl
   Pool(Upstream& upstream, StreamOrder& order, MemoryPoolOptions options = {});
   ~Pool() override;
 
+  Device device() const override { return upstream_.device(); }
   void* allocate(int64_t bytes, Stream stream) override;
   void deallocate(void* data, int64_t bytes, Stream stream) noexcept override;
   void record_stream(void* data, Stream stream) override;
+  /// Live and held bytes, the most of both since reset_peak, and what was asked of the system.
   Statistics statistics() const override;
   void reset_peak() override;
   int64_t release_cached() override;
-  Device device() const override { return upstream_.device(); }
 
   /// Most bytes that may be held from the system, live or idle; kUnlimited for the device's memory.
   /// Idle memory above it is returned; live memory above it stays, and nothing grows.
