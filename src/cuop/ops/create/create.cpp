@@ -59,7 +59,7 @@ Scalar to_scalar(Wide value) {
 Tensor arange_integers(Wide first, Wide stop, Wide by, DType dtype, Device device) {
   const Wide span = by > 0 ? stop - first : first - stop, pace = by > 0 ? by : -by;
   const Wide wanted = span <= 0 ? 0 : (span - 1) / pace + 1;
-  if (wanted >> 62 != 0) {
+  if (wanted > kInt64Max / itemsize(dtype)) {
     throw ShapeError(cat("arange: ", static_cast<double>(wanted), " elements are too many"));
   }
   const Wide last = first + (wanted - 1) * by;
@@ -80,6 +80,7 @@ Tensor arange_integers(Wide first, Wide stop, Wide by, DType dtype, Device devic
 Tensor fill_real(const char* who, int64_t count, const jit::RealSequence& sequence, DType dtype,
                  Device device) {
   if (count > 0) check_ends(who, sequence.value(0), sequence.value(count - 1), dtype);
+  checked_multiply(count, itemsize(dtype), who);
   const Tensor result = empty({count}, dtype, device);
   kFillReal(device, result, sequence);
   return result;
