@@ -52,7 +52,6 @@ TEST(Blas, LongIntegerSumsDoNotDependOnThreads) {
   backend::set_thread_count(0);
 }
 
-/// 1 + 2^-11 is 1 in float16, so adding 2^-11 twice changes 1 only where the sum is wider.
 TEST(Blas, AVectorOfOneElementMayHaveAnyStride) {
   const Tensor a = ones({1, 3}), x = ones({3});
   for (const int64_t stride : {0, 7, -2}) {
@@ -62,6 +61,7 @@ TEST(Blas, AVectorOfOneElementMayHaveAnyStride) {
   }
 }
 
+/// 1 + 2^-11 is 1 in float16, so adding 2^-11 twice changes 1 only where the sum is wider.
 TEST(Blas, SixteenBitFloatsAreRoundedOnce) {
   const double tiny = 0x1p-11, sum = 1 + 2 * tiny;
   const auto half = [](const Shape& shape, std::span<const double> given) {

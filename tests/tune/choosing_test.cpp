@@ -66,7 +66,6 @@ TEST_F(ChoosingTest, WhatAnEarlierProcessChoseKeepsItsPlace) {
 }
 
 TEST_F(ChoosingTest, ADirectoryThatCannotBeUsedIsWarnedOfOnce) {
-  if (!log_enabled(LogLevel::kWarn)) GTEST_SKIP() << "CUOP_LOG has turned warnings off";
   const test::TemporaryFolder folder;
   std::ofstream(folder.path() / "file") << "in the way";
   const std::string directory = (folder.path() / "file").string();
@@ -76,8 +75,10 @@ TEST_F(ChoosingTest, ADirectoryThatCannotBeUsedIsWarnedOfOnce) {
   const std::string said = ::testing::internal::GetCapturedStderr();
   const std::string warning = "cache: " + directory + " is not used (";
   const size_t first = said.find(warning);
-  ASSERT_NE(first, std::string::npos) << said;
-  EXPECT_EQ(said.find(warning, first + 1), std::string::npos) << said;
+  EXPECT_EQ(first != std::string::npos, log_enabled(LogLevel::kWarn)) << said;
+  if (first != std::string::npos) {
+    EXPECT_EQ(said.find(warning, first + 1), std::string::npos) << said;
+  }
 }
 
 }  // namespace

@@ -121,7 +121,7 @@ def _words(file: Path) -> frozenset[str]:
 
 
 def _naming(root: Path, source: str, most: int = 3) -> list[str]:
-    """The files of python/tests that name what a Python file defines, of all files the fewest."""
+    """Files of python/tests that name what a Python file defines; a name that few have counts more."""
     tree = ast.parse((root / source).read_text("utf-8"))
     kinds = (ast.FunctionDef, ast.ClassDef)
     defined = {node.name for node in ast.walk(tree) if isinstance(node, kinds)}
