@@ -74,9 +74,9 @@ memory::MemoryResource& cuda_memory(Device device) {
 }
 
 memory::MemoryResource& current_cuda_memory(Device device) {
+  memory::MemoryResource& whole = cuda_memory(device);  // says why a device is absent
   const Stream stream = current_stream(device);
   const uint64_t capture = capture_by_others(stream);
-  memory::MemoryResource& whole = cuda_memory(device);
   return capture == 0 ? whole : memory_of_capture(whole, cuda_runtime(device), stream, capture);
 }
 

@@ -3,13 +3,11 @@
 #include <cstddef>
 #include <utility>
 
-#include "cuop/backend/runtime.h"
 #include "cuop/memory/current.h"
 
 namespace cuop {
 
 Tensor empty(const Shape& shape, DType dtype, Device device) {
-  backend::runtime(device);  // an absent device is said here, with the reason
   const Layout layout = contiguous_layout(shape);
   const int64_t nbytes = checked_multiply(layout.size(), itemsize(dtype), "shape");
   return {memory::allocate_storage(nbytes, device), layout, dtype};
