@@ -36,33 +36,34 @@ template <int First>
 }
 
 /// sin(x + quarters pi/2) by x = h pi/8 + s - excess: base + (s slope + s^2 P(s)), of which
-/// the interval is h in eighths of a half turn. Below 1 ulp, tried on all arguments.
-template <int Quarters>
-[[gnu::always_inline]] inline Lanes eighth_turn_sine(Lanes x) {
-  using C = SineIntervals;
-  // The last three bits are 4 where the result is nearly 0, and the fourth one is its sign.
-  constexpr float kWhole = accurate::Format<float>::kWhole + 4 * (Quarters + 1);
-  const Lanes shifted = fma(x, lanes(C::kPerSpacing), lanes(kWhole)), h = shifted - lanes(kWhole);
-  const Lanes a = minus_product(h, lanes(C::kSpacingA), x), s = a - h * lanes(C::kSpacingB);
-  const Lanes excess = fma(h, lanes(C::kSpacingC), fma(h, lanes(C::kSpacingB), s - a));
-  const Lanes z = s * s, low = linear_rest<0>(shifted, s);
-  const Lanes p = fma(z, linear_rest<2>(shifted, s), low);
-  const Lanes base = of_interval(kSineRows.base, shifted);
-  const Lanes slope = of_interval(kSineRows.slope, shifted);
-  if constexpr (kLanes<float> == 16) {
-    return base + fma(s, slope, minus_product(excess, slope, z * p));
-  } else {
-    const Lanes y = base + fma(s, slope, product_minus(z, p, excess));
-    const LaneBitsOf<float> sign = ((LaneBitsOf<float>)shifted << 28) & kSignBit<Lanes>;
-    return (Lanes)((LaneBitsOf<float>)y ^ sign);
-  }
-}
+/// the interval is h in eighths of a half turn. They are counted in units of 2^17, so that too many
+/// of them are 2 or more, which is their doubt. Below 1 ulp, tried on all arguments.
 template <int Quarters>
 struct EighthTurns {
-  [[gnu::always_inline]] static int unsure(Lanes x) {
-    return not_within(x, accurate::kMostFused<float>);
+  [[gnu::always_inline]] static Lanes apply(Lanes x, Lanes& doubt) {
+    using C = SineIntervals;
+    constexpr float kUnit = 1 << 17;
+    // The last three bits are 4 where the result is nearly 0, and the fourth one is its sign.
+    constexpr float kWhole = accurate::Format<float>::kWhole + 4 * (Quarters + 1);
+    const Lanes whole = lanes(kWhole / kUnit), per_spacing = lanes(C::kPerSpacing / kUnit);
+    const Lanes part_a = lanes(C::kSpacingA * kUnit), part_b = lanes(C::kSpacingB * kUnit);
+    const Lanes part_c = lanes(C::kSpacingC * kUnit);
+    const Lanes shifted = fma(x, per_spacing, whole), h = shifted - whole;
+    doubt = either(doubt, h);
+    const Lanes a = minus_product(h, part_a, x), s = a - h * part_b;
+    const Lanes excess = fma(h, part_c, fma(h, part_b, s - a));
+    const Lanes z = s * s, low = linear_rest<0>(shifted, s);
+    const Lanes p = fma(z, linear_rest<2>(shifted, s), low);
+    const Lanes base = of_interval(kSineRows.base, shifted);
+    const Lanes slope = of_interval(kSineRows.slope, shifted);
+    if constexpr (kLanes<float> == 16) {
+      return base + fma(s, slope, minus_product(excess, slope, z * p));
+    } else {
+      const Lanes y = base + fma(s, slope, product_minus(z, p, excess));
+      const LaneBitsOf<float> sign = ((LaneBitsOf<float>)shifted << 28) & kSignBit<Lanes>;
+      return (Lanes)((LaneBitsOf<float>)y ^ sign);
+    }
   }
-  [[gnu::always_inline]] static Lanes apply(Lanes x) { return eighth_turn_sine<Quarters>(x); }
 };
 template <>
 struct LaneForm<fn::Sin, float> : EighthTurns<0> {};

@@ -129,6 +129,41 @@ template <class F, class T, class Apply>
     }
   }
 }
+/// Forms whose `apply` says by `doubt`, as stages do, which lanes it does not cover.
+template <class Form, class T>
+concept HasDoubt = requires(LanesOf<T> x, LanesOf<T> doubt) {
+  Form::apply(x, doubt);
+};
+
+/// Some vectors, asked together whether all of them are covered.
+template <class F, int kCount, class T>
+[[gnu::always_inline]] inline void run_together(T* result, const T* x) {
+  using Form = LaneForm<F, T>;
+  LanesOf<T> given[kCount], doubt{};
+  for (int k = 0; k < kCount; ++k) {
+    given[k] = load(x + k * kLanes<T>);
+    store<T>(result + k * kLanes<T>, Form::apply(given[k], doubt));
+  }
+  if (unsure_lanes(doubt) == 0) [[likely]]
+    return;
+  for (int k = 0; k < kCount; ++k) {
+    LanesOf<T> of_one{};
+    (void)Form::apply(given[k], of_one);
+    T again[kLanes<T>];
+    store<T>(again, given[k]);
+    apply_again<F>(result + k * kLanes<T>, again, unsure_lanes(of_one));
+  }
+}
+/// A block whose length is a multiple of 16.
+template <class F, class T>
+[[gnu::always_inline]] inline void run_with_doubt(T* result, const T* x, int64_t n) {
+  constexpr int kVectors = 4;  // more take no less time
+  int64_t i = 0;
+  for (; i + kVectors * kLanes<T> <= n; i += kVectors * kLanes<T>) {
+    run_together<F, kVectors>(result + i, x + i);
+  }
+  for (; i < n; i += kLanes<T>) run_together<F, 1>(result + i, x + i);
+}
 /// The same of two arguments, of which the result may be either.
 template <class F, class T>
 [[gnu::always_inline]] inline void run_pairs(T* result, const T* x, const T* y, int64_t n) {
@@ -164,6 +199,8 @@ void run_lane_form(T* result, const T* x, int64_t n) {
   using Form = LaneForm<F, T>;
   if constexpr (HasLaneStages<Form>) {
     run_stages<F>(result, x, n);
+  } else if constexpr (HasDoubt<Form, T>) {
+    run_with_doubt<F>(result, x, n);
   } else if constexpr (HasTable<Form>) {
     const auto& table = table_of<Form>();
     run_vectors<F>(result, x, n,
