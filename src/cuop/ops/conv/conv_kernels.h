@@ -7,12 +7,9 @@
 
 #include "cuop/backend/conv_geometry.h"
 #include "cuop/core/tensor.h"
+#include "cuop/jit/cuda/kernel_fwd.h"
 #include "cuop/ops/conv/conv_arguments.cuh"
 #include "cuop/ops/conv/conv_options.h"
-
-namespace cuop::jit {
-struct TextKernel;
-}
 
 namespace cuop::kernels {
 

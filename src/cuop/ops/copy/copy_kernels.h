@@ -4,11 +4,8 @@
 #include <optional>
 
 #include "cuop/core/tensor.h"
+#include "cuop/jit/cuda/kernel_fwd.h"
 #include "cuop/ops/copy/copy_arguments.cuh"
-
-namespace cuop::jit {
-struct TextKernel;
-}
 
 namespace cuop::kernels {
 

@@ -3,11 +3,8 @@
 
 #include "cuop/core/scalar.h"
 #include "cuop/core/tensor.h"
+#include "cuop/jit/cuda/kernel_fwd.h"
 #include "cuop/ops/create/create_arguments.cuh"
-
-namespace cuop::jit {
-struct TextKernel;
-}
 
 namespace cuop::kernels {
 

@@ -7,10 +7,7 @@
 #include <limits>
 
 #include "cuop/core/tensor.h"
-
-namespace cuop::jit {
-struct TextKernel;
-}
+#include "cuop/jit/cuda/kernel_fwd.h"
 
 namespace cuop::spectral {
 

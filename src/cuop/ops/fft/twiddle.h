@@ -4,10 +4,7 @@
 #include <cstdint>
 
 #include "cuop/core/tensor.h"
-
-namespace cuop::jit {
-struct TextKernel;
-}
+#include "cuop/jit/cuda/kernel_fwd.h"
 
 namespace cuop::spectral {
 

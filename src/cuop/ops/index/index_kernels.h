@@ -8,11 +8,8 @@
 #include "cuop/core/divide_up.h"
 #include "cuop/core/storage.h"
 #include "cuop/core/tensor.h"
+#include "cuop/jit/cuda/kernel_fwd.h"
 #include "cuop/ops/index/index_arguments.cuh"
-
-namespace cuop::jit {
-struct TextKernel;
-}
 
 namespace cuop::kernels {
 

@@ -8,11 +8,8 @@
 #include "cuop/backend/kernel.h"
 #include "cuop/core/scalar.h"
 #include "cuop/core/tensor.h"
+#include "cuop/jit/cuda/kernel_fwd.h"
 #include "cuop/ops/matmul/matmul_arguments.cuh"
-
-namespace cuop::jit {
-struct TextKernel;
-}
 
 namespace cuop::kernels {
 

@@ -4,11 +4,7 @@
 #include <cstdint>
 
 #include "cuop/core/tensor.h"
-
-namespace cuop::jit {
-struct RowPlan;
-struct TextKernel;
-}  // namespace cuop::jit
+#include "cuop/jit/cuda/kernel_fwd.h"
 
 namespace cuop::kernels {
 

@@ -7,12 +7,9 @@
 
 #include "cuop/core/five_point.h"
 #include "cuop/core/tensor.h"
+#include "cuop/jit/cuda/kernel_fwd.h"
 #include "cuop/ops/poisson/band_table.h"
 #include "cuop/ops/poisson/five_point_arguments.cuh"
-
-namespace cuop::jit {
-struct TextKernel;
-}
 
 namespace cuop::kernels {
 

@@ -6,10 +6,7 @@
 #include <type_traits>
 
 #include "cuop/core/tensor.h"
-
-namespace cuop::jit {
-struct TextKernel;
-}
+#include "cuop/jit/cuda/kernel_fwd.h"
 
 namespace cuop::kernels {
 

@@ -4,11 +4,8 @@
 #include <cstdint>
 
 #include "cuop/core/tensor.h"
+#include "cuop/jit/cuda/kernel_fwd.h"
 #include "cuop/ops/random/generator.h"
-
-namespace cuop::jit {
-struct TextKernel;
-}
 
 namespace cuop::kernels {
 

@@ -4,13 +4,10 @@
 #include <vector>
 
 #include "cuop/core/tensor.h"
+#include "cuop/jit/cuda/kernel_fwd.h"
 #include "cuop/ops/reduce/fold.h"
 #include "cuop/ops/reduce/reduce_arguments.cuh"
 #include "cuop/ops/reduce/reduction.h"
-
-namespace cuop::jit {
-struct TextKernel;
-}
 
 namespace cuop::kernels {
 

@@ -3,11 +3,8 @@
 
 #include <cstdint>
 
+#include "cuop/jit/cuda/kernel_fwd.h"
 #include "cuop/ops/sparse/sparse_matrix.h"
-
-namespace cuop::jit {
-struct TextKernel;
-}
 
 namespace cuop::kernels {
 

@@ -8,11 +8,8 @@
 #include <vector>
 
 #include "cuop/core/tensor.h"
+#include "cuop/jit/cuda/kernel_fwd.h"
 #include "cuop/ops/stencil/boundary.h"
-
-namespace cuop::jit {
-struct TextKernel;
-}
 
 namespace cuop::kernels {
 
