@@ -127,9 +127,9 @@ class FailureWatch {
   void check_message(std::string_view op, int peer);
 
   /// In a wait for `peer`: raises when that rank waits in a `recover` or `shrink` to which this one
-  /// has not come, and what it has sent before would be here. `seen` is when that was seen first.
+  /// has not come, and what it has sent before would be here. `noticed` is when that was so first.
   void check_meeting(std::string_view op, int peer,
-                     std::optional<std::chrono::steady_clock::time_point>& seen);
+                     std::optional<std::chrono::steady_clock::time_point>& noticed);
 
   /// `failed`: the rank in the root that is why, -1 for this one.
   void abort(const std::string& reason, int failed = -1) noexcept;
@@ -173,7 +173,7 @@ class FailureWatch {
   void note_coming(int src);
   void take_back(const Control& message);
   void check_late(std::string_view op, const std::vector<int>& late,
-                  std::chrono::steady_clock::time_point& noticed);
+                  std::optional<std::chrono::steady_clock::time_point>& noticed);
   std::optional<Apart> find_apart(const std::vector<int>& late) const;
   bool has_parted_from(int rank, Meeting meeting) const;
   [[noreturn]] void raise_apart(std::string_view op);

@@ -20,12 +20,15 @@ constexpr auto kOnItsWay = std::chrono::milliseconds(200);
 /// A rank whose meeting ends hears of it and gives it up within that time.
 constexpr auto kEndsSoon = std::chrono::seconds(2);
 
-constexpr Clock::time_point kNotYet = Clock::time_point::max();
-/// Whether what is so now was noticed that long ago.
-bool has_lasted(Clock::time_point& noticed) {
+/// Whether it is so and was so for as long; `noticed` is when that was seen first.
+bool has_lasted(bool is_so, std::optional<Clock::time_point>& noticed) {
   const Clock::time_point now = Clock::now();
-  noticed = std::min(noticed, now);
-  return now - noticed > kOnItsWay;
+  if (!is_so) {
+    noticed.reset();
+  } else if (!noticed) {
+    noticed = now;
+  }
+  return is_so && now - *noticed > kOnItsWay;
 }
 
 }  // namespace
@@ -83,13 +86,10 @@ std::string_view FailureWatch::meeting_of(int peer) const {
 }
 
 void FailureWatch::check_meeting(std::string_view op, int peer,
-                                 std::optional<Clock::time_point>& seen) {
+                                 std::optional<Clock::time_point>& noticed) {
   const Lock lock(*mutex_);
   const std::string_view meeting = meeting_of(peer);
-  if (meeting.empty()) return seen.reset();
-  const Clock::time_point now = Clock::now();
-  if (!seen) seen = now;
-  if (now - *seen <= kOnItsWay) return;
+  if (!has_lasted(!meeting.empty(), noticed)) return;
   fail(op, peer, cat("waits for ", named(peer), ", which has called ", meeting));
 }
 
@@ -166,7 +166,7 @@ void FailureWatch::raise_apart(std::string_view op) {
 /// In a recovery to which `late` have not come: raises when one of them is gone or is in another
 /// meeting, once what it has sent before would be here.
 void FailureWatch::check_late(std::string_view op, const std::vector<int>& late,
-                              Clock::time_point& noticed) {
+                              std::optional<Clock::time_point>& noticed) {
   if (apart_) raise_apart(op);
   // The failed one first: others may have left because of it.
   std::vector<int> asked = late;
@@ -176,9 +176,7 @@ void FailureWatch::check_late(std::string_view op, const std::vector<int>& late,
     return !why_gone(rank).empty() && !has_parted_from(rank, Meeting::kShrink);
   });
   const std::optional<Apart> apart = find_apart(late);
-  const bool is_said = gone != asked.end() || apart;
-  if (!is_said) noticed = kNotYet;
-  if (!is_said || !has_lasted(noticed)) return;
+  if (!has_lasted(gone != asked.end() || apart, noticed)) return;
   if (gone != asked.end()) {
     throw error_in(op,
                    cat(where(op), " waits for ", named(*gone), ": ", why_gone(*gone),
@@ -199,7 +197,7 @@ void FailureWatch::recover(double timeout) {
   }
   Coming coming(*this, Meeting::kRecover, wanted);
   const Clock::time_point start = Clock::now();
-  Clock::time_point noticed = kNotYet;
+  std::optional<Clock::time_point> noticed;
   for (int looks = 0;; ++looks) {
     std::vector<int> late;
     {
@@ -254,7 +252,7 @@ std::vector<int> FailureWatch::agree_on_survivors(double timeout) {
     shrink = ++shrinks_;
   }
   Coming coming(*this, Meeting::kShrink, shrink);
-  Clock::time_point noticed = kNotYet;
+  std::optional<Clock::time_point> noticed;
   // Who has tried to recover in vain waits for the others, which may follow it.
   const bool is_followed = given_up_ > recoveries_;
   wait_until(timeout, [&] {
@@ -273,8 +271,7 @@ std::vector<int> FailureWatch::agree_on_survivors(double timeout) {
     // Where a rank is missing the recovery of others is in vain, and they may follow too.
     if (parted.empty() && (late.empty() || is_any_missing)) return late.empty();
     const std::optional<Apart> apart = find_apart(parted.empty() ? late : parted);
-    if (!apart) noticed = kNotYet;
-    if (!apart || !has_lasted(noticed)) return false;
+    if (!has_lasted(apart.has_value(), noticed)) return false;
     apart_ = apart;
     raise_apart("shrink");
   });
