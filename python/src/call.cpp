@@ -257,6 +257,10 @@ void Call::look_for_lost_pages() const {
   if (!check_mapped_files(arguments_)) nb::raise_python_error();
 }
 
+void Call::throw_named(const UnnamedShapeError& error) const {
+  throw ShapeError(cat(who(), ": ", error.what()));
+}
+
 void bind_misfits(nb::handle scope, const char* name, const char* doc, Forms forms) {
   const bool is_method = has_self(*forms[0]);
   const auto refuse = [forms = std::move(forms)](const nb::args& plain, const nb::kwargs& by_name) {

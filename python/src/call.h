@@ -62,6 +62,9 @@ class Call {
       if (signature_.collective != Collective::kNever) tell_other_ranks();
       look_for_lost_pages();
       throw;
+    } catch (const UnnamedShapeError& error) {
+      if (signature_.collective != Collective::kNever) tell_other_ranks();
+      throw_named(error);
     } catch (...) {
       if (signature_.collective != Collective::kNever) tell_other_ranks();
       throw;
@@ -77,6 +80,7 @@ class Call {
       look_for_lost_pages();
   }
   void look_for_lost_pages() const;
+  [[noreturn]] void throw_named(const UnnamedShapeError& error) const;
   /// Keeps a message where get_last_error finds it.
   void remember(const std::string& message) const;
   void remember_current() const;

@@ -17,14 +17,15 @@ std::string without_head(const std::string& message) {
   return colon < message.find(' ') ? message.substr(colon + 2) : message;
 }
 
-template <class E>
+/// An E as one of class As, which is E but for errors that lack a name.
+template <class E, class As = E>
 void restate(std::exception_ptr& error, const std::string& who) {
   try {
     std::rethrow_exception(error);
   } catch (const E& given) {
     const auto text = [&] { return cat(who, ": ", without_head(given.what())); };
     if (typeid(given) == typeid(E)) {  // a class derived from it has its own turn
-      error = std::make_exception_ptr(E(text()));
+      error = std::make_exception_ptr(As(text()));
     } else if (const auto* caused = dynamic_cast<const CausedBy<E>*>(&given)) {
       error = std::make_exception_ptr(CausedBy<E>(text(), caused->cause()));
     }
@@ -55,6 +56,7 @@ std::exception_ptr renamed(const std::string& who) noexcept {
     restate<DTypeError>(error, who);
     restate<OverflowError>(error, who);
     restate<ShapeError>(error, who);
+    restate<UnnamedShapeError, ShapeError>(error, who);
     restate<DeviceError>(error, who);
     restate<IndexError>(error, who);
     restate<ExecutionError>(error, who);

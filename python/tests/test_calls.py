@@ -163,6 +163,8 @@ DEEP: list = []
 for _ in range(100_000):
     DEEP = [DEEP]
 
+LONG = cuop.broadcast_to(cuop.ones(()), (2**40,))
+
 REFUSALS += [
     # steps that a function is made of do not speak for it
     (lambda: cuop.clip([1, 2, 3], min=[1, 2]), cuop.ShapeError, "^clip: shapes"),
@@ -171,7 +173,16 @@ REFUSALS += [
     (lambda: cuop.masked_fill([1], [[True]], 2), cuop.ShapeError, "^masked_fill: mask: shape"),
     (lambda: cuop.masked_fill([1], [True], [1, 2]), cuop.ShapeError, "^masked_fill: value: sha"),
     (lambda: cuop.masked_select([1], [[True]]), cuop.ShapeError, "^masked_select: mask: shape"),
-    (lambda: cuop.full(2**62, 2), cuop.ShapeError, r"^shape: 4611\d* \* 8 does not fit in 64 bits"),
+    (lambda: cuop.full(2**62, 2), cuop.ShapeError, r"^full: shape: 4611\d* \* 8 does not"),
+    (lambda: cuop.full((1,) * 33, 2), cuop.ShapeError, "^full: shape: a tensor has at most 32 dim"),
+    (lambda: cuop.zeros((2**40, 2**40)), cuop.ShapeError, r"^zeros: shape: 1099\d* \* 1099\d* does not"),
+    (lambda: cuop.outer(LONG, LONG), cuop.ShapeError, r"^outer: shape: 1099\d* \* 1099\d* does not"),
+    (lambda: LONG[:, None] @ LONG[None], cuop.ShapeError, r"^matmul: shape: 1099\d* \* 1099\d* does"),
+    (lambda: LONG[:, None] + LONG, cuop.ShapeError, r"^add: shape: 1099\d* \* 1099\d* does not fit"),
+    (lambda: cuop.meshgrid(LONG, LONG), cuop.ShapeError, r"^meshgrid: shape: 1099\d* \* 1099\d* does"),
+    (lambda: cuop.fft.rfft([1.0], n=2**62), cuop.ShapeError, r"^rfft: shape: 2305\d* \* 8 does not fit"),
+    (lambda: cuop.arange(2**62), cuop.ShapeError, "^arange: 4.6.* elements are too many"),
+    (lambda: cuop.arange(2.0**61), cuop.ShapeError, "^arange: 2.3.* elements are too many"),
     (lambda: cuop.eye(2**62, m=2), cuop.ShapeError, r"^eye: n, m: 4611\d* \* 2 does not fit"),
     (lambda: cuop.repeat([1, 2], 2**62 + 1), cuop.ShapeError, r"^repeat: repeats: 2 \* 4611\d* does"),
     (lambda: cuop.tile([1, 2], 2**62 + 1), cuop.ShapeError, r"^tile: repeats: 2 \* 4611\d* does"),

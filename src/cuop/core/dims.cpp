@@ -22,7 +22,8 @@ Dims Dims::filled(int count, int64_t value) {
 
 void Dims::push_back(int64_t value) {
   if (count_ == kMaxDims) {
-    throw ShapeError(cat("shape: a tensor has at most ", kMaxDims, " dimensions, more were given"));
+    throw UnnamedShapeError(
+        cat("shape: a tensor has at most ", kMaxDims, " dimensions, more were given"));
   }
   values_[static_cast<size_t>(count_++)] = value;
 }
@@ -57,6 +58,14 @@ int64_t checked_multiply(int64_t a, int64_t b, const char* who) {
   return product;
 }
 
+int64_t checked_multiply(int64_t a, int64_t b) {
+  int64_t product = 0;
+  if (__builtin_mul_overflow(a, b, &product)) {
+    throw UnnamedShapeError(cat("shape: ", a, " * ", b, " does not fit in 64 bits"));
+  }
+  return product;
+}
+
 int64_t checked_add(int64_t a, int64_t b, const char* who) {
   int64_t sum = 0;
   if (__builtin_add_overflow(a, b, &sum)) {
@@ -72,13 +81,13 @@ int64_t count_unusual(const Shape& shape) {
   bool is_empty = false;
   for (int64_t size : shape) {
     if (size < 0) {
-      throw ShapeError(cat("shape: sizes must not be negative, given ", shape));
+      throw UnnamedShapeError(cat("shape: sizes must not be negative, given ", shape));
     }
     is_empty = is_empty || size == 0;
   }
   if (is_empty) return 0;
   int64_t count = 1;
-  for (int64_t size : shape) count = checked_multiply(count, size, "shape");
+  for (int64_t size : shape) count = checked_multiply(count, size);
   return count;
 }
 

@@ -64,10 +64,12 @@ using Strides = Dims;
 /// As Python prints a tuple: (), (3,), (2, 3).
 std::ostream& operator<<(std::ostream& out, const Dims& dims);
 
-/// Product of the sizes; ShapeError on a negative size or when it does not fit int64.
+/// Product of the sizes; UnnamedShapeError on a negative size or when it does not fit int64.
 int64_t element_count(const Shape& shape);
 /// a*b, or ShapeError "who: ... does not fit in 64 bits".
 int64_t checked_multiply(int64_t a, int64_t b, const char* who);
+/// The same of a shape's sizes: UnnamedShapeError.
+int64_t checked_multiply(int64_t a, int64_t b);
 /// a+b, likewise.
 int64_t checked_add(int64_t a, int64_t b, const char* who);
 /// Axis counted from the back when negative; ShapeError "who: axis 3 is out of range for a tensor

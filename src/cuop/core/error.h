@@ -56,6 +56,12 @@ struct ShapeError : Error {
   using Error::Error;
 };
 
+/// One of a shape's sizes that begins with "shape:", as what counts them does not know whose shape
+/// it is; who does puts a name before it.
+struct UnnamedShapeError : ShapeError {
+  using ShapeError::ShapeError;
+};
+
 /// A dtype that the operator does not support.
 struct DTypeError : Error {
   using Error::Error;

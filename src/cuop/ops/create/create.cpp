@@ -56,12 +56,16 @@ Scalar to_scalar(Wide value) {
                            : Scalar(static_cast<int64_t>(value));
 }
 
+/// Of arange: ShapeError for more than their bytes can be counted.
+void check_count(double elements, DType dtype) {
+  if (elements < static_cast<double>(kInt64Max / itemsize(dtype))) return;
+  throw ShapeError(cat("arange: ", elements, " elements are too many"));
+}
+
 Tensor arange_integers(Wide first, Wide stop, Wide by, DType dtype, Device device) {
   const Wide span = by > 0 ? stop - first : first - stop, pace = by > 0 ? by : -by;
   const Wide wanted = span <= 0 ? 0 : (span - 1) / pace + 1;
-  if (wanted > kInt64Max / itemsize(dtype)) {
-    throw ShapeError(cat("arange: ", static_cast<double>(wanted), " elements are too many"));
-  }
+  check_count(static_cast<double>(wanted), dtype);
   const Wide last = first + (wanted - 1) * by;
   if (wanted > 0) check_ends("arange", to_scalar(first), to_scalar(last), dtype);
   jit::WholeSequence sequence{static_cast<uint64_t>(first), static_cast<uint64_t>(by)};
@@ -243,9 +247,7 @@ Tensor arange(Scalar start, Scalar stop, Scalar step, DType dtype, Device device
   }
   const double first = start.to_double(), by = step.to_double();
   const double count = std::ceil((stop.to_double() - first) / by);
-  if (!(count < 0x1p62)) {
-    throw ShapeError(cat("arange: ", count, " elements are too many"));
-  }
+  check_count(count, dtype);
   return fill_real("arange", std::max<int64_t>(0, static_cast<int64_t>(count)), {first, by}, dtype,
                    device);
 }

@@ -9,7 +9,7 @@ namespace cuop {
 
 Tensor empty(const Shape& shape, DType dtype, Device device) {
   const Layout layout = contiguous_layout(shape);
-  const int64_t nbytes = checked_multiply(layout.size(), itemsize(dtype), "shape");
+  const int64_t nbytes = checked_multiply(layout.size(), itemsize(dtype));
   return {memory::allocate_storage(nbytes, device), layout, dtype};
 }
 
