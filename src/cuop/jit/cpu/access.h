@@ -13,8 +13,9 @@ class Access {
  public:
   enum class Mode { kInPlace, kUniform, kStrided };
 
-  /// `tensor` must be broadcastable to `shape`; runs its deferred work.
-  Access(const Tensor& tensor, const Shape& shape);
+  /// `tensor` must be broadcastable to `shape`, whose last two axes may be those of planes
+  /// (arrangement.h); runs its deferred work.
+  Access(const Tensor& tensor, const Shape& shape, bool is_in_planes = false);
 
   Mode mode() const { return mode_; }
   int64_t itemsize() const { return itemsize_; }
@@ -41,6 +42,7 @@ class Access {
   std::byte* data_;
   int64_t itemsize_;
   Mode mode_;
+  bool is_in_planes_;
   std::optional<Layout> walk_;  // kStrided: merged axes with broadcast strides, in elements
 };
 

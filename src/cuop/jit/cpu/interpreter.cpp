@@ -11,6 +11,7 @@
 #include "cuop/core/interrupt.h"
 #include "cuop/core/of_thread.h"
 #include "cuop/jit/cpu/access.h"
+#include "cuop/jit/cpu/arrangement.h"
 #include "cuop/jit/cpu/program.h"
 #include "cuop/jit/parameter.h"
 #include "cuop/jit/run.h"
@@ -22,6 +23,9 @@ namespace {
 /// Slots that are scratch memory should stay in the first-level cache together.
 constexpr int64_t kScratchBytes = 16 * 1024;
 constexpr int64_t kMinBlockBytes = 2 * 1024, kMaxBlockBytes = 64 * 1024;  ///< of the widest slot
+/// Elements of a plane (arrangement.h), of the widest slot: with fewer the rows that are read and
+/// written in order are short, with more they leave the second-level cache.
+constexpr int64_t kPlaneBytes = 16 * 1024;
 // Slots start at different places of a page, so that loads do not wait for unrelated stores.
 constexpr int64_t kSlotPadding = 192;
 /// Elements of cost 1 that are worth the waking of another thread.
@@ -55,7 +59,8 @@ struct Blocks {
 /// Large blocks cost less to start; many scratch slots ask for smaller ones. Only what the program
 /// and the layouts say decides, so that sums do not depend on anything else.
 int64_t block_size(const Program& program, const KernelChoice& choice,
-                   const std::vector<Access>& leaves, const std::vector<Access>& outputs) {
+                   const std::vector<Access>& leaves, const std::vector<Access>& outputs,
+                   int64_t least_bytes) {
   int64_t slots = program.register_count;
   for (size_t i = 0; i < program.parameter_dtypes.size(); ++i) {
     slots += choice.needs_block[static_cast<size_t>(program.parameter_slot(static_cast<int>(i)))];
@@ -66,7 +71,7 @@ int64_t block_size(const Program& program, const KernelChoice& choice,
   }
   for (const Access& output : outputs) slots += output.mode() == Access::Mode::kStrided;
   int64_t bytes = kMaxBlockBytes;
-  while (bytes > kMinBlockBytes && bytes * slots > kScratchBytes) bytes /= 2;
+  while (bytes > least_bytes && bytes * slots > kScratchBytes) bytes /= 2;
   return bytes / program.widest;
 }
 
@@ -324,17 +329,20 @@ void choose_kernels(const Program& program, const std::vector<Access>& leaves,
 
 // Not inlined: the address of thread-local memory is asked for once.
 [[gnu::noinline]] void run_program(const Program& program, const Bindings& bindings,
-                                   RunWorkspace& work) {
+                                   RunWorkspace& work, bool is_in_planes = false) {
   work.leaves.clear();
-  for (const Tensor* leaf : bindings.leaves) work.leaves.emplace_back(*leaf, bindings.shape);
+  for (const Tensor* leaf : bindings.leaves) {
+    work.leaves.emplace_back(*leaf, bindings.shape, is_in_planes);
+  }
   work.outputs.clear();
   for (size_t i = 0; i < bindings.outputs.size(); ++i) {
     const Tensor& output = *bindings.outputs[i];
-    work.outputs.emplace_back(output,
-                              program.is_output_reduced[i] ? output.shape() : bindings.shape);
+    work.outputs.emplace_back(
+        output, program.is_output_reduced[i] ? output.shape() : bindings.shape, is_in_planes);
   }
   choose_kernels(program, work.leaves, work.choice);
-  const int64_t size = block_size(program, work.choice, work.leaves, work.outputs);
+  const int64_t size = block_size(program, work.choice, work.leaves, work.outputs,
+                                  is_in_planes ? kPlaneBytes : kMinBlockBytes);
   Launch launch{program,       bindings,   cut(program, bindings, size), work.leaves, work.outputs,
                 work.partials, work.choice};
   const auto cells = static_cast<size_t>(launch.blocks.count) * program.reductions.size();
@@ -352,7 +360,14 @@ void choose_kernels(const Program& program, const std::vector<Access>& leaves,
 void run_cpu(const Expr& expr, const Bindings& bindings, const BlockTable& table) {
   auto& work = of_thread([] { return new RunWorkspace; });
   settle(bindings);
-  run_program(compiled(expr, table), bindings, work);
+  const Program& program = compiled(expr, table);
+  // The order of sums decides their last bits.
+  if (!program.reductions.empty() || !is_worth_arranging(bindings)) {
+    return run_program(program, bindings, work);
+  }
+  for (const Part& part : arranged(bindings, kPlaneBytes, program.widest)) {
+    run_program(program, part.bindings(), work, part.is_in_planes());
+  }
 }
 
 }  // namespace cuop::jit

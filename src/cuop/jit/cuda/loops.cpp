@@ -8,6 +8,7 @@
 #include "cuop/core/divide_up.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/jit/axes.h"
 #include "cuop/jit/build_options.h"
 #include "cuop/jit/cuda/kernel_types.h"
 #include "cuop/jit/cuda/row_plan.h"
@@ -28,13 +29,6 @@ constexpr int64_t kColumnsAbreast = 32;
 /// Rows are ragged where accesses would be shorter than that, and have at least so many packs.
 constexpr int64_t kShortAccess = 8, kRaggedPacks = 16;
 constexpr int64_t kLargest32 = std::numeric_limits<int32_t>::max();
-
-struct Axis {
-  int64_t size = 1;
-  std::vector<int64_t> strides;  // by walker
-};
-
-int64_t magnitude(int64_t stride) { return stride < 0 ? -stride : stride; }
 
 /// The layout of an output along the kept axes. A result may have been given axes of size 1, or
 /// lost them.
@@ -63,9 +57,9 @@ class Planner {
       loops_.kept = loops_.axes = 1;
     } else {
       spread_all(kept);
-      add_axes(merged(0, kept), !loops_.is_reduction);
+      add_axes(merged_axes(0, kept), !loops_.is_reduction);
       loops_.kept = loops_.axes;
-      add_axes(merged(kept, ndim), loops_.is_reduction);
+      add_axes(merged_axes(kept, ndim), loops_.is_reduction);
     }
     choose_direction();
     choose_width(cost);
@@ -142,38 +136,11 @@ class Planner {
     }
   }
 
-  /// The axes from `begin` to `end`, the longest stride first, merged where every tensor goes on
-  /// from one to the next without a gap.
-  std::vector<Axis> merged(int begin, int end) const {
-    std::vector<Axis> axes;
-    for (int i = begin; i < end; ++i) {
-      if (bindings_.shape[i] == 1) continue;
-      Axis axis{bindings_.shape[i], {}};
-      for (size_t k = 0; k < layouts_.size(); ++k) {
-        axis.strides.push_back(i < layouts_[k].ndim() ? layouts_[k].strides[i] : 0);
-      }
-      axes.push_back(std::move(axis));
-    }
+  /// The axes from `begin` to `end`, as few as the tensors allow.
+  std::vector<Axis> merged_axes(int begin, int end) const {
+    std::vector<Axis> axes = axes_of(bindings_.shape, layouts_, begin, end);
     const size_t guide = guide_of(axes, begin == 0);
-    std::stable_sort(axes.begin(), axes.end(), [guide](const Axis& a, const Axis& b) {
-      return magnitude(a.strides[guide]) > magnitude(b.strides[guide]);
-    });
-    std::vector<Axis> result;
-    for (Axis& axis : axes) {
-      const auto follows = [&](const Axis& before) {
-        for (size_t k = 0; k < axis.strides.size(); ++k) {
-          if (before.strides[k] != axis.strides[k] * axis.size) return false;
-        }
-        return true;
-      };
-      if (!result.empty() && follows(result.back())) {
-        axis.size *= result.back().size;
-        result.back() = std::move(axis);
-      } else {
-        result.push_back(std::move(axis));
-      }
-    }
-    return result;
+    return merged(std::move(axes), guide);
   }
 
   /// The tensor whose strides order the axes: an output that goes along them, else the leaf that
