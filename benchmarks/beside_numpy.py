@@ -36,6 +36,7 @@ class Operands:
 
 def calls(lib, x, y, places, mask) -> dict:
     """Calls that read alike in both."""
+    flat = y.reshape(x.T.shape)  # of its shape, and in another order
 
     def set_rows():
         x[places] = y[0]
@@ -64,6 +65,10 @@ def calls(lib, x, y, places, mask) -> dict:
         "sqrt": lambda: lib.sqrt(x),
         "x + a row": lambda: x + y[0],
         "x + a column": lambda: x + y[:, :1],
+        "x.T + y.T": lambda: x.T + y.T,
+        "x.T + a row": lambda: x.T + y.T[0],
+        "maximum into x.T": lambda: lib.maximum(x.T, y.T, out=x.T),
+        "maximum with y, into x.T": lambda: lib.maximum(x.T, flat, out=x.T),
         "sum": lambda: lib.sum(x),
         "sum of columns": lambda: lib.sum(x, axis=0),
         "sum of rows": lambda: lib.sum(x, axis=1),
@@ -113,7 +118,7 @@ def copies(own, peer) -> dict:
     return pairs
 
 
-def ratios(rows: int, columns: int, dtype: str, rounds: int) -> dict:
+def ratios(rows: int, columns: int, dtype: str, rounds: int, wanted: str) -> dict:
     """Of each call that both have for the dtype: the ratio and both times in milliseconds."""
     given = Operands(rows, columns, dtype)
     mine = calls(cuop, *given.cuop, cuop.tensor(given.places), cuop.tensor(given.mask))
@@ -121,6 +126,8 @@ def ratios(rows: int, columns: int, dtype: str, rounds: int) -> dict:
     pairs = {name: (mine[name], peers[name]) for name in mine}
     found = {}
     for name, pair in (pairs | copies(given.cuop[0], given.numpy[0])).items():
+        if wanted not in name:
+            continue
         try:
             own, peer = best(*pair, rounds=rounds)
         except (TypeError, cuop.DTypeError):  # not of this dtype
@@ -138,13 +145,14 @@ def main() -> None:
     parser.add_argument(
         "--least", type=float, default=1.5, help="ratio from which a call is listed"
     )
+    parser.add_argument("--calls", default="", help="only those with this text in their names")
     options = parser.parse_args()
     print("| size | dtype | calls | ratio, geometric mean | slower | listed, milliseconds |")
     print("|---|---|---|---|---|---|")
     for size in options.sizes:
         rows, columns = map(int, size.split("x"))
         for dtype in options.dtypes:
-            found = ratios(rows, columns, dtype, options.rounds)
+            found = ratios(rows, columns, dtype, options.rounds, options.calls)
             mean = math.exp(sum(math.log(each[0]) for each in found.values()) / len(found))
             slower = sum(each[0] > 1.03 for each in found.values())
             worst = sorted(((*each, name) for name, each in found.items()), reverse=True)
