@@ -13,6 +13,7 @@
 
 #include "cuop/core/error.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/output.h"
 
@@ -118,6 +119,29 @@ TEST(Copy, ConvertsAsAstype) {
   EXPECT_EQ(elements(cast(source, DType::kInt32))[1], -1.0);
   EXPECT_EQ(elements(cast(source, DType::kUInt8))[2], 44.0);
   EXPECT_EQ(elements(cast(source, DType::kBool)), (std::vector<double>{1, 1, 1, 0, 1}));
+}
+
+TEST(Copy, TransposesAreConvertedElementByElement) {
+  // Parts of a tile, tiles and a rest, into what is in order and what is not.
+  for (const Shape& shape : {Shape{8, 9}, Shape{70, 600}, Shape{601, 65}, Shape{3, 65, 130}}) {
+    for (const DType from : {DType::kUInt8, DType::kFloat16, DType::kFloat32, DType::kInt64}) {
+      for (const DType to : {DType::kInt8, DType::kFloat32, DType::kFloat64}) {
+        if (from == to) continue;
+        // Up to 100, which all of them hold.
+        const Tensor given = cast(remainder(counting(shape, DType::kInt32), 101), from);
+        std::vector<int64_t> axes(static_cast<size_t>(given.ndim()));
+        std::iota(axes.begin(), axes.end(), 0);
+        std::swap(axes[axes.size() - 1], axes[axes.size() - 2]);
+        const Tensor view = permute(given, axes);
+        EXPECT_EQ(elements(cast(view, to)), elements(view)) << from << ' ' << to << ' ' << shape;
+        Shape wide = view.shape();
+        wide.push_back(2);
+        const Tensor spaced = select(zeros(wide, to), view.ndim(), 1);
+        copy_into(spaced, view);
+        EXPECT_EQ(elements(spaced), elements(view)) << from << ' ' << to << ' ' << shape;
+      }
+    }
+  }
 }
 
 TEST(Copy, OverlappingViewsAreCopiedAsIfThroughATemporary) {

@@ -16,7 +16,7 @@ namespace {
 /// Fewer are computed before another order is found; fewer stay in the first-level cache.
 constexpr int64_t kFewest = 2048, kFewestInPlanes = 16384;
 constexpr int64_t kCacheLine = 64;
-/// Planes whose columns lie on the same pages of memory.
+/// Planes after each other along the rows: their columns lie on the same pages of memory.
 constexpr int64_t kDown = 4;
 
 int64_t round_down(int64_t value, int64_t step) { return value - value % step; }
@@ -32,8 +32,8 @@ bool is_in_order(const Layout& layout) {
   return true;
 }
 
-/// Planes of `rows` along `axis` and `columns` along the last one, `down` of them after each other
-/// along the rows.
+/// Planes of `rows` along `axis` and `columns` along the last one, `down` of them before the next
+/// columns.
 struct Planes {
   size_t axis = 0;
   int64_t rows = 0, columns = 0, down = 1;
@@ -133,7 +133,7 @@ Order best_order(const std::vector<Axis>& axes, const std::vector<Tensor>& tenso
   return best;
 }
 
-/// The axes from `low` on, `high` exclusive, of one of them.
+/// What is taken of one axis.
 struct Cut {
   size_t axis;
   Interval range;

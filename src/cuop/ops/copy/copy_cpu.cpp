@@ -264,6 +264,45 @@ void copy_bits(const Tensor& dst, const Tensor& src, Nest nest) {
   }
 }
 
+/// A conversion whose source is contiguous along the second innermost axis: tiles of it are turned
+/// first, so that each of its cache lines is read once.
+template <class T>
+void convert_tiled(char* dst, const T* src, const Nest& nest, const RowCopier& copy) {
+  constexpr int64_t kTileBytes = 32 << 10;  // a half of the first-level cache or more
+  constexpr int64_t kWidth = kTileBytes / kStrip / static_cast<int64_t>(sizeof(T));
+  const Nest::Axis& rows = nest.axes[static_cast<size_t>(nest.count - 2)];
+  const Nest::Axis& columns = nest.inner();
+  const int64_t strips = divide_up(rows.size, kStrip);
+  const int64_t blocks = nest.outer_size() / rows.size;
+  const auto to_bytes = static_cast<int64_t>(copy.to_size);
+  backend::parallel_for_each(blocks * strips, kGrain / (kStrip * columns.size), [&](int64_t i) {
+    alignas(64) T tile[kStrip * kWidth];
+    const auto [block, strip_of_block] = divided(i, strips);
+    const int64_t first = strip_of_block * kStrip, height = std::min(kStrip, rows.size - first);
+    const auto offsets = nest.row_offsets(block * rows.size + first);
+    for (int64_t begin = 0; begin < columns.size; begin += kWidth) {
+      const int64_t width = std::min(kWidth, columns.size - begin);
+      const Nest::Axis down{height, {kWidth, rows.strides[1]}},
+          across{width, {1, columns.strides[1]}};
+      copy_transposed(tile, src + offsets[1] + begin * columns.strides[1], down, across,
+                      std::integral_constant<int64_t, 1>());
+      for (int64_t row = 0; row < height; ++row) {
+        const int64_t place = offsets[0] + row * rows.strides[0] + begin * columns.strides[0];
+        copy(dst + place * to_bytes, columns.strides[0],
+             reinterpret_cast<const char*>(tile + row * kWidth), 1, width);
+      }
+    }
+  });
+}
+
+void convert_all(const Tensor& dst, const Tensor& src, Nest nest, const RowCopier& copy) {
+  if (!arrange_for_tiles(nest)) return copy_rows(dst.data(), src.data(), nest, copy);
+  with_word(itemsize(src.dtype()), [&](auto word) {
+    convert_tiled(static_cast<char*>(dst.data()), static_cast<const decltype(word)*>(src.data()),
+                  nest, copy);
+  });
+}
+
 void copy_same_dtype(const Tensor& dst, const Tensor& src, const Nest& nest) {
   with_word(itemsize(dst.dtype()), [&](auto word) { copy_bits<decltype(word)>(dst, src, nest); });
 }
@@ -278,9 +317,9 @@ void strided_copy_cpu(const Tensor& dst, const Tensor& src) {
       using To = typename decltype(to)::type;
       using From = typename decltype(from)::type;
       if constexpr (!std::is_same_v<To, From> && is_convertible<To, From>) {
-        copy_rows(dst.data(), src.data(), nest,
-                  {convert_each<To, From>, sizeof(To), sizeof(From), true,
-                   jit::block_table().cast(src.dtype(), dst.dtype())});
+        convert_all(dst, src, nest,
+                    {convert_each<To, From>, sizeof(To), sizeof(From), true,
+                     jit::block_table().cast(src.dtype(), dst.dtype())});
       }
     });
   });
