@@ -17,7 +17,7 @@ std::string without_head(const std::string& message) {
   return colon < message.find(' ') ? message.substr(colon + 2) : message;
 }
 
-/// An E as one of class As, which is E but for errors that lack a name.
+/// An E whose message begins with `who`, of class As: an error that lacked a name is its base then.
 template <class E, class As = E>
 void restate(std::exception_ptr& error, const std::string& who) {
   try {

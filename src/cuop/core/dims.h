@@ -70,7 +70,7 @@ int64_t element_count(const Shape& shape);
 int64_t checked_multiply(int64_t a, int64_t b, const char* who);
 /// The same of a shape's sizes: UnnamedShapeError.
 int64_t checked_multiply(int64_t a, int64_t b);
-/// a+b, likewise.
+/// a+b, or ShapeError "who: ...".
 int64_t checked_add(int64_t a, int64_t b, const char* who);
 /// Axis counted from the back when negative; ShapeError "who: axis 3 is out of range for a tensor
 /// of 2 dimensions" otherwise.
