@@ -257,8 +257,12 @@ void Call::look_for_lost_pages() const {
   if (!check_mapped_files(arguments_)) nb::raise_python_error();
 }
 
-void Call::throw_named(const UnnamedShapeError& error) const {
-  throw ShapeError(cat(who(), ": ", error.what()));
+void Call::rethrow_named() const {
+  try {
+    throw;
+  } catch (const UnnamedShapeError& error) {
+    throw ShapeError(cat(who(), ": ", error.what()));
+  }
 }
 
 void bind_misfits(nb::handle scope, const char* name, const char* doc, Forms forms) {

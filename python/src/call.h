@@ -62,12 +62,9 @@ class Call {
       if (signature_.collective != Collective::kNever) tell_other_ranks();
       look_for_lost_pages();
       throw;
-    } catch (const UnnamedShapeError& error) {
-      if (signature_.collective != Collective::kNever) tell_other_ranks();
-      throw_named(error);
     } catch (...) {
       if (signature_.collective != Collective::kNever) tell_other_ranks();
-      throw;
+      rethrow_named();
     }
   }
 
@@ -80,7 +77,8 @@ class Call {
       look_for_lost_pages();
   }
   void look_for_lost_pages() const;
-  [[noreturn]] void throw_named(const UnnamedShapeError& error) const;
+  /// The exception being handled, with the function's name where it lacks one.
+  [[noreturn]] void rethrow_named() const;
   /// Keeps a message where get_last_error finds it.
   void remember(const std::string& message) const;
   void remember_current() const;

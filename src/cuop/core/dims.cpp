@@ -50,20 +50,24 @@ std::ostream& operator<<(std::ostream& out, const Dims& dims) {
   return out << '(' << join(dims) << (dims.ndim() == 1 ? ",)" : ")");
 }
 
-int64_t checked_multiply(int64_t a, int64_t b, const char* who) {
+namespace {
+
+template <class E>
+int64_t product_of(int64_t a, int64_t b, const char* who) {
   int64_t product = 0;
   if (__builtin_mul_overflow(a, b, &product)) {
-    throw ShapeError(cat(who, ": ", a, " * ", b, " does not fit in 64 bits"));
+    throw E(cat(who, ": ", a, " * ", b, " does not fit in 64 bits"));
   }
   return product;
 }
 
+}  // namespace
+
+int64_t checked_multiply(int64_t a, int64_t b, const char* who) {
+  return product_of<ShapeError>(a, b, who);
+}
 int64_t checked_multiply(int64_t a, int64_t b) {
-  int64_t product = 0;
-  if (__builtin_mul_overflow(a, b, &product)) {
-    throw UnnamedShapeError(cat("shape: ", a, " * ", b, " does not fit in 64 bits"));
-  }
-  return product;
+  return product_of<UnnamedShapeError>(a, b, "shape");
 }
 
 int64_t checked_add(int64_t a, int64_t b, const char* who) {

@@ -21,6 +21,8 @@ static constexpr auto round_up(A a, B b) {
 }
 
 #ifndef __CUDACC_RTC__  // kernels have their own (ops/places.cuh)
+/// The largest multiple of b that is not above a.
+inline int64_t round_down(int64_t a, int64_t b) { return a / b * b; }
 /// a / b and a % b of numbers from 0 on.
 struct Divided {
   int64_t quotient, rest;

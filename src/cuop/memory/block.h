@@ -46,6 +46,4 @@ struct BySize {
   }
 };
 
-inline int64_t round_down(int64_t bytes, int64_t unit) { return bytes / unit * unit; }
-
 }  // namespace cuop::memory

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cuop/core/box.h"
+#include "cuop/core/divide_up.h"
 #include "cuop/jit/axes.h"
 
 namespace cuop::jit {
@@ -18,8 +19,6 @@ constexpr int64_t kFewest = 2048, kFewestInPlanes = 16384;
 constexpr int64_t kCacheLine = 64;
 /// Planes after each other along the rows: their columns lie on the same pages of memory.
 constexpr int64_t kDown = 4;
-
-int64_t round_down(int64_t value, int64_t step) { return value - value % step; }
 
 bool is_in_order(const Layout& layout) {
   int64_t inner = 0;

@@ -100,6 +100,14 @@ template <class F, class T>
   }
 }
 
+/// The same of a vector whose elements may have been written over.
+template <class F, class T, class V>
+[[gnu::always_inline]] inline void apply_vector_again(T* result, V given, int lanes) {
+  T again[kLanes<T>];
+  store<T>(again, given);
+  apply_again<F>(result, again, lanes);
+}
+
 template <class F, class T>
 [[gnu::noinline]] void apply_again(T* result, const T* x, const T* y, int lanes) {
   for (int k = 0; lanes >> k != 0; ++k) {
@@ -122,9 +130,7 @@ template <class F, class T, class Apply>
     store<T>(result + i, apply(given));
     if constexpr (requires { Form::unsure(given); }) {
       if (const int unsure = Form::unsure(given); unsure != 0) [[unlikely]] {
-        T again[kLanes<T>];
-        store<T>(again, given);
-        apply_again<F>(result + i, again, unsure);
+        apply_vector_again<F>(result + i, given, unsure);
       }
     }
   }
@@ -149,9 +155,7 @@ template <class F, int kCount, class T>
   for (int k = 0; k < kCount; ++k) {
     LanesOf<T> of_one{};
     (void)Form::apply(given[k], of_one);
-    T again[kLanes<T>];
-    store<T>(again, given[k]);
-    apply_again<F>(result + k * kLanes<T>, again, unsure_lanes(of_one));
+    apply_vector_again<F>(result + k * kLanes<T>, given[k], unsure_lanes(of_one));
   }
 }
 /// A block whose length is a multiple of 16.
@@ -164,7 +168,7 @@ template <class F, class T>
   }
   for (; i < n; i += kLanes<T>) run_together<F, 1>(result + i, x + i);
 }
-/// The same of two arguments, of which the result may be either.
+/// As run_vectors, of two arguments, of which the result may be either.
 template <class F, class T>
 [[gnu::always_inline]] inline void run_pairs(T* result, const T* x, const T* y, int64_t n) {
   using Form = LaneForm<F, T>;

@@ -73,6 +73,19 @@ struct RowCopier {
   }
 };
 
+/// work(offsets, rows) for strips of at most `most` rows along the second innermost axis, at each
+/// place of the axes around it.
+template <class Work>
+void for_each_strip(const Nest& nest, int64_t most, int64_t grain, const Work& work) {
+  const int64_t rows = nest.axes[static_cast<size_t>(nest.count - 2)].size;
+  const int64_t strips = divide_up(rows, most), blocks = nest.outer_size() / rows;
+  backend::parallel_for_each(blocks * strips, grain, [&](int64_t i) {
+    const auto [block, strip] = divided(i, strips);
+    const int64_t first = strip * most;
+    work(nest.row_offsets(block * rows + first), std::min(most, rows - first));
+  });
+}
+
 /// The two inner axes, when the source is contiguous along the outer of them: in squares of a cache
 /// line on either side, each of which is read and written once and whole. Rows that lie a power of
 /// two apart fall onto the same few places of a cache, so that no line may be needed again later.
@@ -128,19 +141,14 @@ template <class T>
 void copy_tiled(T* dst, const T* src, const Nest& nest) {
   const Nest::Axis& rows = nest.axes[static_cast<size_t>(nest.count - 2)];
   const Nest::Axis& columns = nest.inner();
-  const int64_t strips = divide_up(rows.size, kStrip);
-  const int64_t blocks = nest.outer_size() / rows.size;
-  const int64_t strip_elements = kStrip * columns.size;
   // The loop for steps of 1 reads further ahead: of the widest elements in memory it drops lines of
   // rows that lie a power of two apart before they are used up.
   constexpr int64_t kCachedBytes = 4 << 20;
   const auto bytes = nest.size() * static_cast<int64_t>(sizeof(T));
   const bool is_in_order = columns.strides[0] == 1 && (sizeof(T) < 16 || bytes <= kCachedBytes);
-  backend::parallel_for_each(blocks * strips, kGrain / strip_elements, [&](int64_t i) {
-    const auto [block, strip_of_block] = divided(i, strips);
-    const int64_t first = strip_of_block * kStrip;
-    const auto offsets = nest.row_offsets(block * rows.size + first);
-    const Nest::Axis strip{std::min(kStrip, rows.size - first), rows.strides};
+  const int64_t grain = kGrain / (kStrip * columns.size);
+  for_each_strip(nest, kStrip, grain, [&](const auto& offsets, int64_t height) {
+    const Nest::Axis strip{height, rows.strides};
     in_pieces(
         columns.size,
         [&](int64_t begin, int64_t end) {
@@ -196,13 +204,8 @@ template <class T>
 void copy_repeated(T* dst, const T* src, const Nest& nest) {
   const Nest::Axis& rows = nest.axes[static_cast<size_t>(nest.count - 2)];
   const int64_t times = nest.inner().size, step = rows.strides[1];
-  const int64_t strips = divide_up(rows.size, kRepeatStrip);
-  const int64_t blocks = nest.outer_size() / rows.size;
-  backend::parallel_for_each(blocks * strips, kGrain / (kRepeatStrip * times), [&](int64_t i) {
-    const auto [block, strip_of_block] = divided(i, strips);
-    const int64_t first = strip_of_block * kRepeatStrip;
-    const auto offsets = nest.row_offsets(block * rows.size + first);
-    const int64_t count = std::min(kRepeatStrip, rows.size - first);
+  const int64_t grain = kGrain / (kRepeatStrip * times);
+  for_each_strip(nest, kRepeatStrip, grain, [&](const auto& offsets, int64_t count) {
     T* const to = dst + offsets[0];
     const T* const from = src + offsets[1];
     switch (times) {
@@ -272,14 +275,10 @@ void convert_tiled(char* dst, const T* src, const Nest& nest, const RowCopier& c
   constexpr int64_t kWidth = kTileBytes / kStrip / static_cast<int64_t>(sizeof(T));
   const Nest::Axis& rows = nest.axes[static_cast<size_t>(nest.count - 2)];
   const Nest::Axis& columns = nest.inner();
-  const int64_t strips = divide_up(rows.size, kStrip);
-  const int64_t blocks = nest.outer_size() / rows.size;
   const auto to_bytes = static_cast<int64_t>(copy.to_size);
-  backend::parallel_for_each(blocks * strips, kGrain / (kStrip * columns.size), [&](int64_t i) {
+  const int64_t grain = kGrain / (kStrip * columns.size);
+  for_each_strip(nest, kStrip, grain, [&](const auto& offsets, int64_t height) {
     alignas(64) T tile[kStrip * kWidth];
-    const auto [block, strip_of_block] = divided(i, strips);
-    const int64_t first = strip_of_block * kStrip, height = std::min(kStrip, rows.size - first);
-    const auto offsets = nest.row_offsets(block * rows.size + first);
     for (int64_t begin = 0; begin < columns.size; begin += kWidth) {
       const int64_t width = std::min(kWidth, columns.size - begin);
       const Nest::Axis down{height, {kWidth, rows.strides[1]}},
