@@ -32,11 +32,18 @@ class Operands:
         self.cuop = [cuop.tensor(x) for x in self.numpy]
         self.places = draw.integers(0, min(rows, columns), min(rows, columns))
         self.mask = draw.random((rows, columns)) > 0.5
+        self.order = draw.permutation(rows * columns)
+        self.rising = np.sort(self.numpy[1], axis=None)
+
+    def numbers(self) -> list:
+        """Arrays beside x and y."""
+        return [self.places, self.mask, self.order, self.rising]
 
 
-def calls(lib, x, y, places, mask) -> dict:
+def calls(lib, x, y, places, mask, order, rising) -> dict:
     """Calls that read alike in both."""
     flat = y.reshape(x.T.shape)  # of its shape, and in another order
+    line = x.reshape(-1)
 
     def set_rows():
         x[places] = y[0]
@@ -93,6 +100,16 @@ def calls(lib, x, y, places, mask) -> dict:
         "roll": lambda: lib.roll(x, 3, 1),
         "matrix @ row": lambda: x @ y[0],
         "row @ row": lambda: x[0] @ y[0],
+        "take in random order": lambda: lib.take(line, order),
+        "sort": lambda: lib.sort(line),
+        "sort rows": lambda: lib.sort(x, axis=1),
+        "sort columns": lambda: lib.sort(x, axis=0),
+        "argsort": lambda: lib.argsort(line, stable=True),
+        "argsort rows": lambda: lib.argsort(x, axis=1, stable=True),
+        "searchsorted": lambda: lib.searchsorted(rising, line),
+        "unique": lambda: lib.unique(line),
+        "unique with counts": lambda: lib.unique(line, return_counts=True),
+        "unique with inverse": lambda: lib.unique(line, return_inverse=True),
     }
 
 
@@ -121,8 +138,8 @@ def copies(own, peer) -> dict:
 def ratios(rows: int, columns: int, dtype: str, rounds: int, wanted: str) -> dict:
     """Of each call that both have for the dtype: the ratio and both times in milliseconds."""
     given = Operands(rows, columns, dtype)
-    mine = calls(cuop, *given.cuop, cuop.tensor(given.places), cuop.tensor(given.mask))
-    peers = calls(np, *given.numpy, given.places, given.mask)
+    mine = calls(cuop, *given.cuop, *map(cuop.tensor, given.numbers()))
+    peers = calls(np, *given.numpy, *given.numbers())
     pairs = {name: (mine[name], peers[name]) for name in mine}
     found = {}
     for name, pair in (pairs | copies(given.cuop[0], given.numpy[0])).items():

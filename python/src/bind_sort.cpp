@@ -23,17 +23,20 @@ void define_order(Definer& definer, const char* name, Order order, const char* d
               "stable"_a = true, "out"_a = nb::none(), ReturnsOut(), Released(), doc);
 }
 
-Unique unique_of(const Arg<Tensor>& x) {
+Unique unique_of(const Arg<Tensor>& x, const UniqueParts& wanted) {
   return named_call([] { return Call::place("x"); },
-                    [&] { return without_gil([&] { return unique(x); }); });
+                    [&] { return without_gil([&] { return unique(x, wanted); }); });
 }
 
 /// A function whose result is a named tuple of cuop.results.
 template <class... Parts>
 void define_unique(Module& m, const char* name, const char* result, const char* doc,
                    Parts... parts) {
+  const auto is_wanted = [=](Tensor Unique::*part) { return ((part == parts) || ...); };
+  const UniqueParts wanted{is_wanted(&Unique::index), is_wanted(&Unique::inverse),
+                           is_wanted(&Unique::counts)};
   const auto find = [=](const Arg<Tensor>& x) {
-    const Unique found = unique_of(x);
+    const Unique found = unique_of(x, wanted);
     return nb::module_::import_("cuop.results").attr(result)(found.*parts...);
   };
   m.def(name, find, "x"_a, nb::sig(cat("def ", name, "(x: ArrayLike) -> ", result).c_str()), doc);
@@ -80,7 +83,7 @@ void bind_sort(Module& m) {
   m.def(
       "unique",
       [](Arg<Tensor> x, bool return_index, bool return_inverse, bool return_counts) -> nb::object {
-        const Unique result = unique_of(x);
+        const Unique result = unique_of(x, {return_index, return_inverse, return_counts});
         nb::list results;
         results.append(result.values);
         if (return_index) results.append(result.index);
@@ -106,8 +109,11 @@ void bind_sort(Module& m) {
                 "values[inverse_indices]. All NaN are one element. Raises DTypeError.",
                 &Unique::values, &Unique::inverse);
   m.def(
-      "unique_values", [](const Arg<Tensor>& x) { return unique_of(x).values; }, "x"_a,
-      "The distinct elements in rising order. All NaN are one element. Raises DTypeError.");
+      "unique_values",
+      [](const Arg<Tensor>& x) {
+        return unique_of(x, {false, false, false}).values;
+      },
+      "x"_a, "The distinct elements in rising order. All NaN are one element. Raises DTypeError.");
 }
 
 }  // namespace cuop::python

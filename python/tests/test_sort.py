@@ -1,6 +1,7 @@
 """Sorting and distinct elements against NumPy."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from layouts import laid_out
@@ -52,6 +53,10 @@ def test_descending_order_is_stable():
     assert np.asarray(cuop.argsort(x, descending=True)).tolist() == [4, 0, 2, 1, 3]
 
 
+def same_bits(given, wanted):
+    return np.asarray(given).tobytes() == np.asarray(wanted).tobytes()
+
+
 @given(st.lists(st.integers(0, 9), max_size=3), st.sampled_from(DTYPES), st.integers(0, 2**32))
 def test_unique(shape, dtype, seed):
     x = random_array(np.random.default_rng(seed), shape, dtype)
@@ -60,7 +65,42 @@ def test_unique(shape, dtype, seed):
     for ours, theirs in zip(result, wanted, strict=True):
         ours = np.asarray(ours)
         assert np.array_equal(ours, theirs, equal_nan=ours.dtype.kind == "f")
-    assert np.array_equal(np.asarray(cuop.unique(x)), wanted[0], equal_nan=x.dtype.kind == "f")
+    every_part = dict(zip(("values", "indices", "inverse_indices", "counts"), result, strict=True))
+    for some in (cuop.unique_all(x), cuop.unique_counts(x), cuop.unique_inverse(x)):
+        for name, part in some._asdict().items():
+            assert same_bits(part, every_part[name])
+    for values in (cuop.unique(x), cuop.unique_values(x), cuop.unique(x, return_counts=True)[0]):
+        assert same_bits(values, result[0])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_lines_that_threads_share(dtype):
+    rng = np.random.default_rng(DTYPES.index(dtype))
+    x = random_array(rng, 200_003, dtype)
+    number = x.dtype.kind == "f"
+    assert np.array_equal(np.asarray(cuop.sort(x)), np.sort(x), equal_nan=number)
+    assert np.array_equal(np.asarray(cuop.argsort(x)), np.argsort(x, kind="stable"))
+    falling = np.asarray(cuop.argsort(x, descending=True))
+    assert np.array_equal(x[falling], np.sort(x)[::-1], equal_nan=number)
+    columns = np.stack([x, x[::-1]], axis=1)
+    assert np.array_equal(np.asarray(cuop.sort(columns, 0)), np.sort(columns, 0), equal_nan=number)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "float64"])
+@pytest.mark.parametrize("length", [7, 300, 200_003])
+def test_in_place(dtype, length):
+    # Keys that differ in one digit, in several and in none.
+    for values in (
+        np.arange(length) * 7 % 100,
+        np.arange(length) * 7919 % 100_003,
+        np.ones(length),
+    ):
+        x = values.astype(dtype)
+        for descending in (False, True):
+            given_tensor = cuop.tensor(x)
+            cuop.sort(given_tensor, descending=descending, out=given_tensor)
+            wanted = np.sort(x)[::-1] if descending else np.sort(x)
+            assert np.array_equal(np.asarray(given_tensor), wanted)
 
 
 def test_long_lines_and_bfloat16():

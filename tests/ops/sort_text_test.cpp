@@ -10,10 +10,10 @@
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/arrange.h"
 #include "cuop/ops/index/view.h"
-#include "cuop/ops/sort/radix_internal.h"
 #include "cuop/ops/sort/search_kernels.h"
 #include "cuop/ops/sort/sort.h"
 #include "cuop/ops/sort/sort_kernels.h"
+#include "cuop/ops/sort/sort_keys_internal.h"
 #include "tests/jit/host_device.h"
 #include "tests/values.h"
 

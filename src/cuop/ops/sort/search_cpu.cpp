@@ -1,6 +1,6 @@
 #include "cuop/backend/cpu/thread_pool.h"
-#include "cuop/ops/sort/radix_internal.h"
 #include "cuop/ops/sort/search_kernels.h"
+#include "cuop/ops/sort/sort_keys_internal.h"
 
 namespace cuop::kernels {
 

@@ -35,6 +35,24 @@ Tensor run(const char* who, const backend::Slot<Kernel>& kernel, const Tensor& x
   return result;
 }
 
+/// Where in a sorted line of integers another one begins.
+Tensor value_changes(const Tensor& sorted) {
+  const int64_t count = sorted.size();
+  const Tensor changes = ones({count}, DType::kBool, sorted.device());
+  if (count < 2) return changes;
+  const Tensor behind = slice(changes, 0, 1, count);
+  not_equal(slice(sorted, 0, 1, count), slice(sorted, 0, 0, count - 1), &behind);
+  return changes;
+}
+
+/// Each run ends where the next one begins, the last one at `count`.
+Tensor run_lengths(const Tensor& first, int64_t count) {
+  const int64_t some = std::min<int64_t>(1, first.size());
+  const Tensor ends[] = {slice(first, 0, some, {}),
+                         full({some}, count, DType::kInt64, first.device())};
+  return subtract(concatenate(ends, 0), first);
+}
+
 }  // namespace
 
 Tensor sort(const Tensor& x, int64_t axis, bool is_descending, const Tensor* out) {
@@ -46,26 +64,33 @@ Tensor argsort(const Tensor& x, int64_t axis, bool is_descending, const Tensor* 
   return run("argsort", kArgsort, x, axis, is_descending, DType::kInt64, out);
 }
 
-Unique unique(const Tensor& x) {
+Unique unique(const Tensor& x, const UniqueParts& wanted) {
   const trace::Span span("unique", "op");
   const Tensor flat = contiguous(reshape(x, {x.size()}));
+  Unique result;
+  // Equal integers are the same, wherever they stood: sorting their values is enough.
+  if (!is_floating(x.dtype()) && !wanted.index && !wanted.inverse) {
+    const Tensor sorted = sort(flat);
+    const Tensor first = nonzero(value_changes(sorted))[0];
+    result.values = take(sorted, first, 0);
+    if (wanted.counts) result.counts = run_lengths(first, flat.size());
+    return result;
+  }
   const Tensor order = argsort(flat);
   const int64_t count = flat.size();
   const Tensor starts = empty({count}, DType::kBool, x.device());
   if (count > 0) kMarkRuns(x.device(), flat, order, starts);
   const Tensor first = nonzero(starts)[0];  // of each run, in the order
-
-  Unique result;
-  result.index = take(order, first, 0);
-  result.values = take(flat, result.index, 0);
-  const Tensor runs = subtract(cumsum(starts, 0), 1);
-  const Tensor inverse = empty({count}, DType::kInt64, x.device());
-  put_along_axis(inverse, order, runs, 0);
-  result.inverse = reshape(inverse, x.shape());
-  // Each run ends where the next one begins, the last one behind everything.
-  const int64_t some = std::min<int64_t>(1, first.size());
-  const Tensor ends[] = {slice(first, 0, some, {}), full({some}, count, DType::kInt64, x.device())};
-  result.counts = subtract(concatenate(ends, 0), first);
+  const Tensor index = take(order, first, 0);
+  result.values = take(flat, index, 0);
+  if (wanted.index) result.index = index;
+  if (wanted.counts) result.counts = run_lengths(first, count);
+  if (wanted.inverse) {
+    const Tensor runs = subtract(cumsum(starts, 0), 1);
+    const Tensor inverse = empty({count}, DType::kInt64, x.device());
+    put_along_axis(inverse, order, runs, 0);
+    result.inverse = reshape(inverse, x.shape());
+  }
   return result;
 }
 

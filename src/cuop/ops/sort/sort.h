@@ -19,6 +19,12 @@ struct Unique {
   Tensor inverse;  ///< of x's shape: x = values[inverse]
   Tensor counts;   ///< int64, how often each occurs
 };
-Unique unique(const Tensor& x);
+/// What is wanted of them beside the values; the others are left undefined.
+struct UniqueParts {
+  bool index = true;
+  bool inverse = true;
+  bool counts = true;
+};
+Unique unique(const Tensor& x, const UniqueParts& wanted = {});
 
 }  // namespace cuop

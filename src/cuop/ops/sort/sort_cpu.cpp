@@ -1,10 +1,11 @@
-#include <memory>
-#include <span>
+#include <limits>
 #include <tuple>
 
 #include "cuop/backend/cpu/thread_pool.h"
-#include "cuop/ops/sort/radix_internal.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/sort/radix_sort_internal.h"
 #include "cuop/ops/sort/sort_kernels.h"
+#include "cuop/ops/sort/sort_keys_internal.h"
 #include "cuop/ops/strided.h"
 
 namespace cuop::kernels {
@@ -13,65 +14,82 @@ namespace {
 
 constexpr int64_t kGrain = 1 << 13;
 
-template <class Key>
-struct Position {
-  Key key;
-  int64_t index;
-};
-
-/// The memory that a line is sorted in. Nothing writes it beforehand, which for a long line would
-/// take long, and nobody could interrupt it.
-template <class Record>
-class Line {
+/// All lines along an axis, each with the offset of its first element in x and in out.
+class Lines {
  public:
-  explicit Line(size_t count)
-      : count_(count), records_(std::make_unique_for_overwrite<Record[]>(2 * count)) {}
+  Lines(const Tensor& x, int axis, const Tensor& out) : length_(x.shape(axis)) {
+    Shape others = x.shape();
+    Strides in = x.strides(), to = out.strides();
+    others.erase(axis);
+    in.erase(axis);
+    to.erase(axis);
+    nest_ = make_loop_nest<2>(others, {&in, &to});
+    const int64_t threads = backend::thread_count();
+    if (nest_.size() < threads) {
+      parts_ = std::clamp<int64_t>(length_ / kSortedPart, 1, threads);
+    }
+  }
 
-  std::span<Record> records() const { return {records_.get(), count_}; }
-  std::span<Record> spare() const { return {records_.get() + count_, count_}; }
+  /// make(parts) makes what sorts a line in so many parts: sorter(in offset, out offset). Threads
+  /// share the lines, or all of them each line.
+  template <class Make>
+  void sort_each(Make&& make) const {
+    const auto run = [&](int64_t begin, int64_t end) {
+      auto sorter = make(static_cast<size_t>(parts_));
+      for (int64_t line = begin; line < end; ++line) std::apply(sorter, nest_.offsets(line));
+    };
+    if (parts_ > 1) return run(0, nest_.size());
+    backend::parallel_for(nest_.size(), kGrain / length_, run);
+  }
 
  private:
-  size_t count_;
-  std::unique_ptr<Record[]> records_;
+  LoopNest<2> nest_;
+  int64_t length_, parts_ = 1;
 };
 
-/// Calls body(in offset, out offset) for all lines of a range, in parallel over ranges; `make`
-/// makes what a range needs.
-template <class Make>
-void for_lines(const Tensor& x, int axis, const Tensor& out, Make&& make) {
-  Shape others = x.shape();
-  Strides in = x.strides(), to = out.strides();
-  others.erase(axis);
-  in.erase(axis);
-  to.erase(axis);
-  const LoopNest<2> nest = make_loop_nest<2>(others, {&in, &to});
-  backend::parallel_for(nest.size(), kGrain / x.shape(axis), [&](int64_t begin, int64_t end) {
-    auto body = make();
-    for (int64_t line = begin; line < end; ++line) std::apply(body, nest.offsets(line));
+template <class T, class Index>
+void sort_positions(const Tensor& x, int axis, bool is_descending, const Tensor& out) {
+  using Key = KeyOf<T>;
+  using Record = Position<Key, Index>;
+  const auto count = static_cast<size_t>(x.shape(axis));
+  // Falling order by inverted keys, so that equal elements keep their order there too.
+  const Key flip = is_descending ? static_cast<Key>(~Key{0}) : Key{0};
+  Lines(x, axis, out).sort_each([&](size_t parts) {
+    return [=, sorter = RadixSort<Record>(count, parts), source = x.data<T>(),
+            target = out.data<int64_t>(), in_step = x.strides()[axis],
+            out_step = out.strides()[axis]](int64_t in, int64_t to) mutable {
+      const auto read = [=, from = source + in](size_t i) {
+        const Key key = encode<true>(from[static_cast<int64_t>(i) * in_step]);
+        return Record{static_cast<Key>(key ^ flip), static_cast<Index>(i)};
+      };
+      const auto put = [=, result = target + to](size_t i, const Record& record) {
+        result[static_cast<int64_t>(i) * out_step] = static_cast<int64_t>(record.index);
+      };
+      sorter(read, put);
+    };
   });
 }
 
 }  // namespace
 
-void sort_cpu(const Tensor& x, int axis, bool is_descending, const Tensor& out) {
+void sort_cpu(const Tensor& given, int axis, bool is_descending, const Tensor& out) {
+  // In place, a pass would write what is still to be read.
+  const Tensor x = given.data() == out.data() ? clone(given) : given;
   visit_dtype(RealTypes{}, x.dtype(), "sort", [&]<class T>(TypeTag<T>) {
     using Key = KeyOf<T>;
-    const T* source = x.data<T>();
-    T* target = out.data<T>();
-    const int64_t in_step = x.strides()[axis], out_step = out.strides()[axis];
     const auto count = static_cast<size_t>(x.shape(axis));
-    for_lines(x, axis, out, [&] {
-      return [&, line = Line<Key>(count)](int64_t in, int64_t to) {
-        const std::span<Key> keys = line.records();
-        for_each_interruptibly(count, [=, from = source + in, step = in_step](size_t i) {
-          keys[i] = encode<false>(from[static_cast<int64_t>(i) * step]);
-        });
-        const std::span<Key> sorted = radix_sort(keys, line.spare(), [](Key key) { return key; });
-        const auto put = [=, result = target + to, step = out_step, last = count - 1,
-                          turns = is_descending](size_t i) {
-          result[static_cast<int64_t>(i) * step] = decode<T>(sorted[turns ? last - i : i]);
+    Lines(x, axis, out).sort_each([&](size_t parts) {
+      return [=, sorter = RadixSort<Key>(count, parts), source = x.data<T>(),
+              target = out.data<T>(), in_step = x.strides()[axis],
+              out_step = out.strides()[axis]](int64_t in, int64_t to) mutable {
+        const auto read = [=, from = source + in](size_t i) {
+          return encode<false>(from[static_cast<int64_t>(i) * in_step]);
         };
-        for_each_interruptibly(count, put);
+        const auto put = [=, result = target + to](size_t i, Key key) {
+          const size_t place = is_descending ? count - 1 - i : i;
+          result[static_cast<int64_t>(place) * out_step] = decode<T>(key);
+        };
+        sorter(read, put);
       };
     });
   });
@@ -79,30 +97,13 @@ void sort_cpu(const Tensor& x, int axis, bool is_descending, const Tensor& out) 
 
 void argsort_cpu(const Tensor& x, int axis, bool is_descending, const Tensor& out) {
   visit_dtype(RealTypes{}, x.dtype(), "argsort", [&]<class T>(TypeTag<T>) {
-    using Key = KeyOf<T>;
-    using Record = Position<Key>;
-    const T* source = x.data<T>();
-    auto* target = out.data<int64_t>();
-    const int64_t in_step = x.strides()[axis], out_step = out.strides()[axis];
-    const auto count = static_cast<size_t>(x.shape(axis));
-    // Falling order by inverted keys, so that equal elements keep their order there too.
-    const Key flip = is_descending ? static_cast<Key>(~Key{0}) : Key{0};
-    for_lines(x, axis, out, [&] {
-      return [&, flip, line = Line<Record>(count)](int64_t in, int64_t to) {
-        const std::span<Record> records = line.records();
-        const auto take = [=, from = source + in, step = in_step, turn = flip](size_t i) {
-          const auto index = static_cast<int64_t>(i);
-          const Key key = encode<true>(from[index * step]);
-          records[i] = {static_cast<Key>(key ^ turn), index};
-        };
-        for_each_interruptibly(count, take);
-        const std::span<Record> sorted =
-            radix_sort(records, line.spare(), [](const Record& record) { return record.key; });
-        for_each_interruptibly(count, [=, result = target + to, step = out_step](size_t i) {
-          result[static_cast<int64_t>(i) * step] = sorted[i].index;
-        });
-      };
-    });
+    // Where records are smaller for it: those of bytes never lie in memory.
+    if constexpr (sizeof(T) == 2 || sizeof(T) == 4) {
+      if (x.shape(axis) <= std::numeric_limits<uint32_t>::max()) {
+        return sort_positions<T, uint32_t>(x, axis, is_descending, out);
+      }
+    }
+    sort_positions<T, int64_t>(x, axis, is_descending, out);
   });
 }
 

@@ -9,8 +9,8 @@
 #include "cuop/memory/current.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/places.h"
-#include "cuop/ops/sort/radix_internal.h"
 #include "cuop/ops/sort/sort_kernels.h"
+#include "cuop/ops/sort/sort_keys_internal.h"
 
 namespace cuop::kernels {
 
