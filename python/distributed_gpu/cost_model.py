@@ -152,6 +152,7 @@ class ClusterConfig:
             machine.conv_speed = self.machine.conv_speed
             machine.short_speed = self.machine.short_speed
             machine.transposed_speed = self.machine.transposed_speed
+            machine.recurrence_speed = self.machine.recurrence_speed
             machine.message_overhead = self.machine.message_overhead
             machine.call_overhead = self.machine.call_overhead
             machine.overlap = self.machine.overlap

@@ -37,13 +37,14 @@ std::string json_of(const Machine& machine) {
   out << std::setprecision(17);
   JsonWriter json(out);
   json.open('{').members(
-      "version", 7, "flops", machine.flops, "half_speed", machine.half_speed, "double_speed",
+      "version", 8, "flops", machine.flops, "half_speed", machine.half_speed, "double_speed",
       machine.double_speed, "fft_speed", machine.fft_speed, "long_fft_speed",
       machine.long_fft_speed, "conv_speed", machine.conv_speed, "short_speed", machine.short_speed,
-      "transposed_speed", machine.transposed_speed, "memory_bandwidth", machine.memory_bandwidth,
-      "link_bandwidth", machine.link_bandwidth, "latency", machine.latency, "message_overhead",
-      machine.message_overhead, "network_bandwidth", machine.network_bandwidth, "network_latency",
-      machine.network_latency, "network_overhead", machine.network_overhead);
+      "transposed_speed", machine.transposed_speed, "recurrence_speed", machine.recurrence_speed,
+      "memory_bandwidth", machine.memory_bandwidth, "link_bandwidth", machine.link_bandwidth,
+      "latency", machine.latency, "message_overhead", machine.message_overhead, "network_bandwidth",
+      machine.network_bandwidth, "network_latency", machine.network_latency, "network_overhead",
+      machine.network_overhead);
   if (machine.call_overhead > 0) json.members("call_overhead", machine.call_overhead);
   if (machine.overlap > 0) json.members("overlap", machine.overlap);
   if (machine.ranks_per_host > 0) json.members("ranks_per_host", machine.ranks_per_host);
@@ -78,6 +79,9 @@ void bind_machine(Module& m) {
               "Flops of many products of 1024 x 1024 at a time, likewise.")
       .def_rw("transposed_speed", &Machine::transposed_speed,
               "Copies of rows to columns, in parts of the memory's bandwidth.")
+      .def_rw("recurrence_speed", &Machine::recurrence_speed,
+              "Recurrences along many lines at once, likewise; 0 where lines are transformed "
+              "instead.")
       .def_rw("memory_bandwidth", &Machine::memory_bandwidth)
       .def_rw("link_bandwidth", &Machine::link_bandwidth)
       .def_rw("latency", &Machine::latency)

@@ -456,7 +456,7 @@ def test_a_machine_is_written_as_it_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        ('{"version": 8}', "version is 8; known are 1, 2, 3, 4, 5, 6 and 7"),
+        ('{"version": 9}', "version is 9; known are 1, 2, 3, 4, 5, 6, 7 and 8"),
         ('{"overlap": 1.5}', "overlap is 1.5; it must be a number from 0 to 1"),
         ('{"version": "2"}', "version is '2'"),
         ('{"version": true}', "version is True"),

@@ -187,7 +187,7 @@ TEST(Floor, OfSweepsAndSolvers) {
   const Floor jacobi = floor(jacobi_operation({.iterations = 100}, info), both, {});
   EXPECT_DOUBLE_EQ(jacobi.seconds, 1e8 * 9 / 4e10 / kRankCount);
   const Floor direct = floor(direct_solver("direct", 1.0, AxisEnds::kZero, info), both, {});
-  EXPECT_DOUBLE_EQ(direct.seconds, 4 * 5e6 * std::log2(1000.0) / 16e9 / kRankCount);
+  EXPECT_DOUBLE_EQ(direct.seconds, 2 * 5e6 * std::log2(1000.0) / 16e9 / kRankCount);
   const auto solved = [&](RowSolver solver) {
     return plan_row_solver({"solve", both, solver, AxisEnds::kZero, 10, {}}, {}).floor;
   };

@@ -253,15 +253,27 @@ TEST(TwoLevels, FiguresAreReadBack) {
   EXPECT_EQ(old->memory, 12345);
   EXPECT_EQ(old->ranks_per_host, 0);
   EXPECT_EQ(old->network_bandwidth, Machine{}.network_bandwidth);
-  for (const char* wrong :
-       {"v2 1 1 1 1 1 1 1 1", "v2 1 1 1 1 1 1 1 1 1 1 -1 1", "v2 1 1 1 1 1 1 1 0 1 1 0 1",
-        "v2 1 1 1 1 1 1 1 1 1 1 0 0", "v2 1 1 1 1 1 1 1 1 1 1 0 1 1", "v4 1 1 1 1 1 1 1 1",
-        "v2 1 1 1 1 1 1 1 1 1 1 x 1", "v3 1 1 1 1 1 1 1 1 1 1 0 1",
-        "v3 1 1 1 1 1 1 1 1 1 1 1 0 1 0 1", "v4 1 1 1 1 1 1 1 1 1 1 1 1 1 -1 0 1",
-        "v4 1 1 1 1 1 1 1 1 1 1 1 1 1 nan 0 1", "v4 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1",
-        "v5 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1.1 0 1", "v5 1 1 1 1 1 1 1 1 1 1 1 1 1 0 -1 0 1",
-        "v6 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1 0 1", "v6 1 1 1 1 1 1 1 1 1 1 1 1 1 0 0 1 0 1",
-        "v7 1 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1 0 1", "v7 1 1 1 1 1 1 1 1 1 1 1 1 1 1 0 0 1 0 1"}) {
+  for (const char* wrong : {"v2 1 1 1 1 1 1 1 1",
+                            "v2 1 1 1 1 1 1 1 1 1 1 -1 1",
+                            "v2 1 1 1 1 1 1 1 0 1 1 0 1",
+                            "v2 1 1 1 1 1 1 1 1 1 1 0 0",
+                            "v2 1 1 1 1 1 1 1 1 1 1 0 1 1",
+                            "v4 1 1 1 1 1 1 1 1",
+                            "v2 1 1 1 1 1 1 1 1 1 1 x 1",
+                            "v3 1 1 1 1 1 1 1 1 1 1 0 1",
+                            "v3 1 1 1 1 1 1 1 1 1 1 1 0 1 0 1",
+                            "v4 1 1 1 1 1 1 1 1 1 1 1 1 1 -1 0 1",
+                            "v4 1 1 1 1 1 1 1 1 1 1 1 1 1 nan 0 1",
+                            "v4 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1",
+                            "v5 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1.1 0 1",
+                            "v5 1 1 1 1 1 1 1 1 1 1 1 1 1 0 -1 0 1",
+                            "v6 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1 0 1",
+                            "v6 1 1 1 1 1 1 1 1 1 1 1 1 1 0 0 1 0 1",
+                            "v7 1 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1 0 1",
+                            "v7 1 1 1 1 1 1 1 1 1 1 1 1 1 1 0 0 1 0 1",
+                            "v8 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1 0 1",
+                            "v8 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 -1 0 1 0 1",
+                            "v8 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1.1 0 1 0 1"}) {
     EXPECT_FALSE(machine_from(wrong)) << wrong;
   }
 }
@@ -273,6 +285,7 @@ TEST(Machine, TransformsOfLongLinesAreSlower) {
   machine.transposed_speed = 1.0 / 3.0;
   machine.conv_speed = 0.4;
   machine.short_speed = 0.6;
+  machine.recurrence_speed = 0.2;
   EXPECT_DOUBLE_EQ(fft_efficiency(machine, 1), 0.64);
   EXPECT_DOUBLE_EQ(fft_efficiency(machine, 256 << 10), 0.64);
   EXPECT_NEAR(fft_efficiency(machine, 1 << 20), 0.16, 1e-12);  // half of it for each octave
@@ -285,6 +298,7 @@ TEST(Machine, TransformsOfLongLinesAreSlower) {
   EXPECT_EQ(read->transposed_speed, machine.transposed_speed);
   EXPECT_EQ(read->conv_speed, 0.4);
   EXPECT_EQ(read->short_speed, 0.6);
+  EXPECT_EQ(read->recurrence_speed, 0.2);
   const std::optional<Machine> old = machine_from("v2 7 1 1 1 1 1 1 1 1 1 4 99");  // of before
   ASSERT_TRUE(old);
   EXPECT_EQ(old->ranks_per_host, 4);
@@ -296,6 +310,10 @@ TEST(Machine, TransformsOfLongLinesAreSlower) {
   ASSERT_TRUE(last);
   EXPECT_EQ(last->conv_speed, 0.3);
   EXPECT_EQ(last->short_speed, Machine{}.short_speed);
+  const std::optional<Machine> gpu =
+      machine_from(to_text(Machine::gpu(132, 1785000, 2619000, 5120)));
+  ASSERT_TRUE(gpu);
+  EXPECT_EQ(gpu->recurrence_speed, 0);
 }
 
 TEST(Machine, ShortProductsAreSlower) {

@@ -71,6 +71,7 @@ TEST(RootNote, ComesBack) {
   note.machine.network_bandwidth = 0.3;
   note.machine.call_overhead = 0.2;
   note.machine.overlap = 0.9;
+  note.machine.recurrence_speed = 0;
   note.machine.ranks_per_host = 8;
   note.machine.memory = int64_t{1} << 40;
   const RootNote read = read_note(write_note(note));
@@ -105,6 +106,10 @@ TEST(RootNote, RefusesWhatIsNone) {
     RootNote note;
     note.machine.overlap = wrong;
     EXPECT_THAT(unpacking_error([&] { read_note(write_note(note)); }), HasSubstr("hidden"));
+    note.machine.overlap = 1;
+    note.machine.recurrence_speed = wrong;
+    EXPECT_THAT(unpacking_error([&] { read_note(write_note(note)); }),
+                HasSubstr("the speed of recurrences is not within 0 and 1"));
   }
   RootNote no_host;
   no_host.machine.ranks_per_host = -1;

@@ -16,6 +16,7 @@ FIGURES = (
     "conv_speed",
     "short_speed",
     "transposed_speed",
+    "recurrence_speed",
     "memory_bandwidth",
     "link_bandwidth",
     "latency",
@@ -31,7 +32,7 @@ FIGURES = (
 #: Of the link between the host and a device.
 HOST_FIGURES = ("upload", "download", "duplex")
 _WHOLE = ("ranks_per_host", "memory")
-_PARTS = ("overlap", "duplex")
+_PARTS = ("recurrence_speed", "overlap", "duplex")
 #: Seconds, of which nothing may be needed.
 _COSTS = (
     "latency",
@@ -41,8 +42,8 @@ _COSTS = (
     "network_overhead",
 )
 #: Of the file: 1 knew no networks, 2 no transforms, 3 no calls, 4 nothing that overlaps, 5 no convolutions, 6 no short
-#: products; without one it is read alike.
-_VERSIONS = (1, 2, 3, 4, 5, 6, 7)
+#: products, 7 no recurrences; without one it is read alike.
+_VERSIONS = (1, 2, 3, 4, 5, 6, 7, 8)
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,9 @@ struct Machine {
   /// The part of a move that arithmetic on the ranks' devices hides: GPUs move beside it, a host's
   /// cores do one of both.
   double overlap = 0;
+  /// What recurrences along many lines at once reach of memory_bandwidth; 0 where lines are
+  /// transformed instead: on GPUs, which need more lines than there are.
+  double recurrence_speed = 0.3;
   /// So many ranks in a row share a host. 0: all of them, or the links of all are those above.
   int64_t ranks_per_host = 0;
   int64_t memory = std::numeric_limits<int64_t>::max();  ///< bytes that one rank may use

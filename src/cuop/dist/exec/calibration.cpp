@@ -23,6 +23,7 @@
 #include "cuop/ops/fft/fft.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/matmul/matmul.h"
+#include "cuop/ops/poisson/column_solver.h"
 #include "cuop/tune/clock.h"
 #include "cuop/tune/database.h"
 #include "cuop/tune/machine.h"
@@ -122,6 +123,15 @@ double transposed_bandwidth(Device device) {
   return 2.0 * static_cast<double>(x.nbytes()) / seconds;
 }
 
+/// Of recurrences along columns, out of the caches.
+double recurrence_bandwidth() {
+  const int64_t rows = 1 << 10, columns = (1 << 10) + 8;
+  const Tensor x = ones({rows, columns}, DType::kFloat64), out = empty(x.shape(), x.dtype());
+  const kernels::ColumnEquations equations{.shifts = std::vector<double>(columns, 1.0)};
+  const double seconds = usual_seconds(kCpu, [&] { kernels::solve_columns(equations, x, out); });
+  return 2.0 * static_cast<double>(x.nbytes()) / seconds;
+}
+
 /// Seconds, the lower quartile of some turns, from when all ranks begin until the devices of all
 /// have done what `work` asked them to. Some turns, but short ones go on until they have taken
 /// together so long that the host is seen at rest: a rank that waits for a core waits milliseconds.
@@ -214,6 +224,10 @@ std::optional<Machine> measured(Communicator& comm, Device device) {
   measure([&] { machine.memory_bandwidth = memory_bandwidth(device); });
   measure(
       [&] { machine.transposed_speed = transposed_bandwidth(device) / machine.memory_bandwidth; });
+  measure([&] {
+    machine.recurrence_speed =
+        device.is_cpu() ? std::min(1.0, recurrence_bandwidth() / machine.memory_bandwidth) : 0;
+  });
   const int others = comm.size() - 1;
   const int64_t long_bytes = device.is_cpu() ? int64_t{8} << 20 : int64_t{256} << 20;
   Tensor sent, received;
@@ -242,7 +256,8 @@ std::optional<Machine> measured(Communicator& comm, Device device) {
   for (double Machine::*speed :
        {&Machine::flops, &Machine::half_speed, &Machine::double_speed, &Machine::fft_speed,
         &Machine::long_fft_speed, &Machine::conv_speed, &Machine::short_speed,
-        &Machine::transposed_speed, &Machine::memory_bandwidth, &Machine::link_bandwidth}) {
+        &Machine::transposed_speed, &Machine::recurrence_speed, &Machine::memory_bandwidth,
+        &Machine::link_bandwidth}) {
     machine.*speed = agree_min(comm, machine.*speed);
   }
   machine.call_overhead = call_seconds(comm, device, machine);  // of the slowest rank, as moves are
@@ -255,7 +270,7 @@ std::optional<Machine> measured(Communicator& comm, Device device) {
 std::string figures_key(std::string_view kind, int ranks, int on_a_host, Device device) {
   const std::string threads =
       device.is_cpu() ? cat(backend::thread_count(), " threads, ") : std::string();
-  return cat("figures, short products too, of ranks ", kind, ", ", ranks, " of which ", on_a_host,
+  return cat("figures, recurrences too, of ranks ", kind, ", ", ranks, " of which ", on_a_host,
              " on a host, ", threads, tune::machine_text(device));
 }
 

@@ -44,7 +44,7 @@ std::string key_of(const Operation& operation, const CallOptions& options,
   Packer key;
   key.put(operation.text);
   key.put(options.strategy);
-  static_assert(std::is_trivially_copyable_v<Machine> && sizeof(Machine) == 19 * sizeof(double));
+  static_assert(std::is_trivially_copyable_v<Machine> && sizeof(Machine) == 20 * sizeof(double));
   key.append({reinterpret_cast<const char*>(&machine), sizeof machine});
   key.put(static_cast<int64_t>(inputs.size()));
   for (const Placement& input : inputs) {

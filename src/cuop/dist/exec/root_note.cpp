@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "cuop/core/text.h"
 #include "cuop/dist/packed.h"
 
 namespace cuop::dist {
@@ -12,7 +13,7 @@ namespace {
 /// A machine as it lies in memory.
 struct NotedMachine {
   std::array<double, 15> figures;
-  double call_overhead, overlap;
+  double call_overhead, overlap, recurrence_speed;
   int64_t ranks_per_host, memory;
 };
 
@@ -23,11 +24,12 @@ std::string write_note(const RootNote& note) {
   packed.put(note.hash);
   packed.put(int{note.is_on_gpu});
   packed.put(int{note.is_to_measure});
-  const auto [figures, call_overhead, overlap, ranks_per_host, memory] =
+  const auto [figures, call_overhead, overlap, recurrence_speed, ranks_per_host, memory] =
       std::bit_cast<NotedMachine>(note.machine);
   for (const double figure : figures) packed.put(figure);
   packed.put(call_overhead);
   packed.put(overlap);
+  packed.put(recurrence_speed);
   packed.put(ranks_per_host);
   packed.put(memory);
   return packed.take();
@@ -48,10 +50,13 @@ RootNote read_note(const std::string& bytes) {
   if (!std::isfinite(machine.call_overhead) || machine.call_overhead < 0.0) {
     packed.fail("the time of a call is below 0");
   }
-  machine.overlap = packed.number<double>();
-  if (!(machine.overlap >= 0.0 && machine.overlap <= 1.0)) {
-    packed.fail("the part of moves that is hidden is not within 0 and 1");
-  }
+  const auto part = [&](const char* what) {
+    const auto value = packed.number<double>();
+    if (!(value >= 0.0 && value <= 1.0)) packed.fail(cat(what, " is not within 0 and 1"));
+    return value;
+  };
+  machine.overlap = part("the part of moves that is hidden");
+  machine.recurrence_speed = part("the speed of recurrences");
   machine.ranks_per_host = packed.number();
   if (machine.ranks_per_host < 0) packed.fail("a number of ranks is below 0");
   machine.memory = packed.number();

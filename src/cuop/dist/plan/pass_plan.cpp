@@ -8,6 +8,9 @@
 namespace cuop::dist {
 namespace {
 
+/// Of an element: a division, two products and three sums there, one of each back.
+constexpr double kRecurrenceFlops = 8;
+
 /// Elements of one side that the arithmetic goes by: a transform between real and complex numbers
 /// takes two real ones as a complex one.
 int64_t transformed(int64_t bytes, DType dtype, DType other) {
@@ -27,6 +30,43 @@ double work_of_length(int64_t length) {
   if (!has_large_factor(length)) return 1;
   const auto n = static_cast<double>(length);
   return 3 * std::log2(2 * n) / std::log2(n);
+}
+
+/// Transforms along the pass's axes from `here` to `made`, of so many bytes on the busiest rank.
+void add_transforms(Plan& plan, const Machine& machine, const Pass& pass, const Placement& here,
+                    const Placement& made, int64_t read, int64_t written) {
+  const double count = static_cast<double>(std::max(transformed(read, here.dtype, made.dtype),
+                                                    transformed(written, made.dtype, here.dtype)));
+  double flops = 0, at_full_speed = 0;
+  for (const int axis : pass.axes) {
+    const int64_t length = std::max(here.shape[axis], made.shape[axis]);
+    const double along = transform_flops(count, length);
+    flops += along;
+    at_full_speed +=
+        work_of_length(length) * along / fft_efficiency(machine, line_bytes(here, made, axis));
+  }
+  add_compute(plan, machine, cat("transform along ", join(pass.axes)), flops, read + written,
+              pass.dtype, flops > 0 ? flops / at_full_speed : 1.0);
+  plan.steps.back().axes = pass.axes;
+}
+
+/// Two doubles of each element of the lines that threads have in hand: 16 each, of up to 64
+/// threads.
+int64_t recurrence_scratch(const Pass& pass, int64_t elements) {
+  constexpr int64_t kLines = int64_t{16} * 64;
+  return 2 * static_cast<int64_t>(sizeof(double)) *
+         std::min(elements, kLines * pass.shape[pass.axes.front()]);
+}
+
+void add_recurrence(Plan& plan, const Machine& machine, const Pass& pass, int64_t read,
+                    int64_t written) {
+  const double bytes = static_cast<double>(read + written) / machine.recurrence_speed;
+  const double flops = kRecurrenceFlops * static_cast<double>(written / itemsize(pass.dtype));
+  add_compute(plan, machine, cat("recurrence along ", join(pass.axes)), flops,
+              static_cast<int64_t>(bytes), pass.dtype);
+  for (int axis = 0; axis < pass.shape.ndim(); ++axis) {
+    if (!has_axis(pass.axes, axis)) plan.steps.back().axes.push_back(axis);
+  }
 }
 
 }  // namespace
@@ -53,21 +93,16 @@ Placement add_passes(Plan& plan, const Machine& machine, const Placement& from,
     const Placement made{"half-transformed", pass.shape, pass.dtype, pass.at};
     const int64_t read = largest_block(here.shape, here.dtype, pass.at);
     const int64_t written = largest_block(made.shape, made.dtype, pass.at);
-    const double count = static_cast<double>(std::max(
-        transformed(read, here.dtype, made.dtype), transformed(written, made.dtype, here.dtype)));
-    double flops = 0, at_full_speed = 0;
-    for (const int axis : pass.axes) {
-      const int64_t length = std::max(here.shape[axis], made.shape[axis]);
-      const double along = transform_flops(count, length);
-      flops += along;
-      at_full_speed +=
-          work_of_length(length) * along / fft_efficiency(machine, line_bytes(here, made, axis));
+    if (pass.is_recurrence) {
+      add_recurrence(plan, machine, pass, read, written);
+    } else {
+      add_transforms(plan, machine, pass, here, made, read, written);
     }
-    add_compute(plan, machine, cat("transform along ", join(pass.axes)), flops, read + written,
-                pass.dtype, flops > 0 ? flops / at_full_speed : 1.0);
-    plan.steps.back().axes = pass.axes;
     plan.steps.back().made = made;
-    plan.memory_per_rank = std::max(plan.memory_per_rank, read + 2 * written);
+    // Libraries transform in memory of their own.
+    const int64_t scratch =
+        pass.is_recurrence ? recurrence_scratch(pass, written / itemsize(pass.dtype)) : written;
+    plan.memory_per_rank = std::max(plan.memory_per_rank, read + written + scratch);
     here = made;
   }
   return here;

@@ -15,6 +15,7 @@ struct Pass {
   std::vector<int> axes;  ///< that are transformed
   Shape shape;            ///< afterwards
   DType dtype = DType::kComplex64;
+  bool is_recurrence = false;  ///< along its axis instead, over all lines at once
 };
 
 struct PassChoice {
@@ -51,7 +52,8 @@ Placement add_passes(Plan& plan, const Machine& machine, const Placement& from,
 void add_reordering(Plan& plan, const Machine& machine, const Placement& matrix);
 
 /// A plan for each choice. inputs[0]: x in the first pass; each step of arithmetic carries its axes
-/// and what it makes; outputs[0]: as made; outputs[1]: as wanted.
+/// (of a recurrence the others, which are worked on side by side) and what it makes; outputs[0]: as
+/// made; outputs[1]: as wanted.
 std::vector<Plan> pass_plans(const PassProblem& problem, const Machine& machine);
 
 }  // namespace cuop::dist
