@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cuop/core/error.h"
+#include "cuop/dist/algo/poisson_internal.h"
 #include "cuop/dist/plan/halo.h"
 #include "cuop/dist/plan/map_plan.h"
 #include "cuop/dist/plan/multigrid_levels.h"
@@ -93,6 +94,45 @@ TEST(PoissonPlan, LargeGridsAreSharedAndSmallOnesStay) {
   };
   EXPECT_NEAR(static_cast<double>(shared(fast)) / static_cast<double>(shared({})), 100.0, 1.0);
   EXPECT_THROW(plan_row_solver(problem(8, RowSolver::kCg), {}, "column"), ExecutionError);
+}
+
+std::vector<std::string> arithmetic(const Plan& plan) {
+  std::vector<std::string> texts;
+  for (const PlanStep& step : plan.steps) {
+    if (step.kind == StepKind::kCompute) texts.push_back(step.text);
+  }
+  return texts;
+}
+
+TEST(PoissonPlan, DirectOnesTakeARecurrenceWhereThereIsOne) {
+  using testing::ElementsAre;
+  const auto planned = [](AxisEnds ends, const Machine& machine) {
+    const auto info = std::make_shared<SolveInfo>();
+    const Sharding rows = split_over_ranks(4, 2, 0);
+    const std::vector<Placement> inputs{{"grid", {2000, 1000}, DType::kFloat32, rows},
+                                        {"rhs", {2000, 1000}, DType::kFloat32, rows}};
+    const std::optional<Sharding> output;
+    const std::string strategy;
+    return direct_solver("direct", 1.0, ends, info).plan({inputs, output, machine, strategy});
+  };
+  Machine host, other;
+  other.recurrence_speed = 0;
+  const auto transforms = ElementsAre("transform along 1", "transform along 0", "transform along 0",
+                                      "transform along 1");
+  for (const AxisEnds ends : {AxisEnds::kZero, AxisEnds::kZeroFlux}) {
+    const Plan plan = planned(ends, host);
+    EXPECT_THAT(arithmetic(plan),
+                ElementsAre("transform along 1", "recurrence along 0", "transform along 1"));
+    EXPECT_LT(plan.seconds(), planned(ends, other).seconds());
+    EXPECT_THAT(arithmetic(planned(ends, other)), transforms);
+    // Its part of the grid, that of a pass and two doubles of each element.
+    const int64_t part = 2000 * 1000 / 4 * int64_t{sizeof(float)};
+    EXPECT_EQ(plan.memory_per_rank, part + part + part + 4 * part);
+    Machine small = host;
+    small.memory = plan.memory_per_rank - 1;
+    EXPECT_THAT(arithmetic(planned(ends, small)), transforms);
+  }
+  EXPECT_THAT(arithmetic(planned(AxisEnds::kPeriodic, host)), transforms);
 }
 
 TEST(Halo, WindowsAreWrappedAroundAsOftenAsNeeded) {

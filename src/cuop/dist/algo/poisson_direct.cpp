@@ -3,6 +3,7 @@
 // SIAM Review 19 (1977). On the host the rows alone are transformed: what is left of each mode is a
 // recurrence along a column, which takes less time than transforms there and back. Everything is
 // computed where the parts lie.
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <iomanip>
@@ -161,29 +162,38 @@ Floor direct_floor(const std::vector<Placement>& inputs, DType working,
   return floor_of(least, machine, rhs.sharding.mesh().size());
 }
 
-Plan plan_direct(const std::string& who, double dx, AxisEnds ends, const PlanArguments& given) {
-  const auto& [inputs, output, machine, strategy] = given;
-  check_poisson(who, inputs, {.dx = dx});
-  const Placement& rhs = inputs[1];
-  const DType working = ends == AxisEnds::kPeriodic ? complex_dtype(rhs.dtype) : rhs.dtype;
-  const bool has_recurrence = ends != AxisEnds::kPeriodic && machine.recurrence_speed > 0;
-  const auto passes = [&](const char* name, const Sharding& rows, const Sharding& columns) {
+/// A recurrence takes the place of two passes along columns.
+std::vector<Plan> direct_plans(PassProblem problem, DType working, const Machine& machine,
+                               bool has_recurrence) {
+  const Placement& rhs = problem.x;
+  const auto add = [&](const char* name, const Sharding& rows, const Sharding& columns) {
     const Pass along_rows{rows, {1}, rhs.shape, working};
     const Pass along_columns{columns, {0}, rhs.shape, working, has_recurrence};
     PassChoice choice{name, "", {along_rows, along_columns}};
     if (!has_recurrence) choice.passes.push_back(along_columns);
     choice.passes.push_back(along_rows);
-    return choice;
+    problem.choices.push_back(std::move(choice));
   };
-  PassProblem problem{who, rhs, {}, rhs.dtype, output};
-  if (rhs.sharding.single_rank() >= 0) {
-    problem.choices.push_back(passes("root", rhs.sharding, rhs.sharding));
-  }
+  if (rhs.sharding.single_rank() >= 0) add("root", rhs.sharding, rhs.sharding);
   const Mesh line = Mesh::line(rhs.sharding.mesh().size());
-  problem.choices.push_back(
-      passes("pencil", Sharding(line, split_dim(2, 0)), Sharding(line, split_dim(2, 1))));
+  add("pencil", Sharding(line, split_dim(2, 0)), Sharding(line, split_dim(2, 1)));
   std::vector<Plan> plans = pass_plans(problem, machine);
   for (Plan& plan : plans) plan.settings[kRecurrence] = has_recurrence;
+  return plans;
+}
+
+Plan plan_direct(const std::string& who, double dx, AxisEnds ends, const PlanArguments& given) {
+  const auto& [inputs, output, machine, strategy] = given;
+  check_poisson(who, inputs, {.dx = dx});
+  const Placement& rhs = inputs[1];
+  const DType working = ends == AxisEnds::kPeriodic ? complex_dtype(rhs.dtype) : rhs.dtype;
+  const auto fits = [&](const Plan& plan) { return plan.memory_per_rank <= machine.memory; };
+  const PassProblem problem{who, rhs, {}, rhs.dtype, output};
+  const bool has_recurrence = ends != AxisEnds::kPeriodic && machine.recurrence_speed > 0;
+  std::vector<Plan> plans = direct_plans(problem, working, machine, has_recurrence);
+  if (has_recurrence && std::ranges::none_of(plans, fits)) {
+    plans = direct_plans(problem, working, machine, false);
+  }
   return choose(std::move(plans), machine, strategy,
                 direct_floor(inputs, working, output, machine));
 }
