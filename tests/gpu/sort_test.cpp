@@ -134,6 +134,10 @@ TEST_F(GpuSort, DistinctElements) {
       expect_same(given.index, wanted.index, 0.0, what + ": index");
       expect_same(given.inverse, wanted.inverse, 0.0, what + ": inverse");
       expect_same(given.counts, wanted.counts, 0.0, what + ": counts");
+      const Unique fewer = unique(to_device(host, kGpu), {false, false, true});
+      expect_same(fewer.values, wanted.values, 0.0, what + " by values");
+      expect_same(fewer.counts, wanted.counts, 0.0, what + " by values: counts");
+      EXPECT_FALSE(fewer.index.is_defined() || fewer.inverse.is_defined());
     }
   }
 }

@@ -35,13 +35,14 @@ Tensor run(const char* who, const backend::Slot<Kernel>& kernel, const Tensor& x
   return result;
 }
 
-/// Where in a sorted line of integers another one begins.
+/// Where in a sorted line another element begins; all NaN, at its end, are one.
 Tensor value_changes(const Tensor& sorted) {
   const int64_t count = sorted.size();
   const Tensor changes = ones({count}, DType::kBool, sorted.device());
   if (count < 2) return changes;
-  const Tensor behind = slice(changes, 0, 1, count);
-  not_equal(slice(sorted, 0, 1, count), slice(sorted, 0, 0, count - 1), &behind);
+  const Tensor behind = slice(changes, 0, 1, count), previous = slice(sorted, 0, 0, count - 1);
+  not_equal(slice(sorted, 0, 1, count), previous, &behind);
+  if (is_floating(sorted.dtype())) logical_and(behind, equal(previous, previous), &behind);
   return changes;
 }
 
@@ -51,6 +52,14 @@ Tensor run_lengths(const Tensor& first, int64_t count) {
   const Tensor ends[] = {slice(first, 0, some, {}),
                          full({some}, count, DType::kInt64, first.device())};
   return subtract(concatenate(ends, 0), first);
+}
+
+/// Of -0 and 0 among `values` that which came first in `flat`: sorting puts -0 first.
+void restore_first_zero(const Tensor& values, const Tensor& flat) {
+  const Tensor place = nonzero(equal(values, 0))[0];
+  if (place.size() == 0) return;
+  const Tensor first = reshape(argmax(equal(flat, 0)), {1});
+  put_along_axis(values, place, take(flat, first, 0), 0);
 }
 
 }  // namespace
@@ -66,13 +75,14 @@ Tensor argsort(const Tensor& x, int64_t axis, bool is_descending, const Tensor* 
 
 Unique unique(const Tensor& x, const UniqueParts& wanted) {
   const trace::Span span("unique", "op");
+  visit_dtype(RealTypes{}, x.dtype(), "unique", [](auto) {});
   const Tensor flat = contiguous(reshape(x, {x.size()}));
   Unique result;
-  // Equal integers are the same, wherever they stood: sorting their values is enough.
-  if (!is_floating(x.dtype()) && !wanted.index && !wanted.inverse) {
+  if (!wanted.index && !wanted.inverse) {  // nobody asks where an element stood
     const Tensor sorted = sort(flat);
     const Tensor first = nonzero(value_changes(sorted))[0];
     result.values = take(sorted, first, 0);
+    if (is_floating(x.dtype())) restore_first_zero(result.values, flat);
     if (wanted.counts) result.counts = run_lengths(first, flat.size());
     return result;
   }
