@@ -66,10 +66,10 @@ def test_who_ends_after_the_recovery_is_not_blamed_in_it(run_processes, how):
         comm = dist.world()
         comm.timeout = 60
         def work():
-            comm.barrier()
-            if comm.rank == 2:
-                comm.abort("once")
             try:
+                comm.barrier()  # in which others may still be when rank 2 has left it
+                if comm.rank == 2:
+                    comm.abort("once")
                 while True:
                     comm.barrier()
             except cuop.CommunicationError as error:

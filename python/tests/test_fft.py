@@ -159,6 +159,29 @@ def test_long_lines(n, dtype):
         check(fft.irfft(fft.rfft(x), n), wide(x), dtype, is_real=True)
 
 
+@pytest.mark.parametrize("name", ["dst1", "dct1", "dct2", "dct3"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_real_transforms_in_place_and_of_every_length(name, axis):
+    transform, theirs = getattr(fft, name), getattr(scipy.fft, name[:3])
+    rng = np.random.default_rng(axis)
+    for n in [*range(2, 34), 63, 64, 65, 127, 128, 257, 1000, 1024, 4099, 20_000]:
+        x = rng.standard_normal((n, 9) if axis == 0 else (9, n))
+        wanted = theirs(x, int(name[3]), axis=axis)
+        given_tensor = cuop.tensor(x)
+        result = transform(given_tensor, axis, out=given_tensor)
+        assert result is given_tensor
+        np.testing.assert_allclose(
+            np.asarray(result), wanted, atol=1e-14 * np.log2(n + 2) * abs(wanted).max()
+        )
+
+
+def test_real_transforms_of_as_many_dimensions_as_there_may_be():
+    x = cuop.ones((1,) * 31 + (5,))
+    for name in ("dst1", "dct1", "dct2", "dct3"):
+        wanted = getattr(fft, name)(cuop.ones(5))
+        assert np.array_equal(np.asarray(getattr(fft, name)(x)).ravel(), np.asarray(wanted))
+
+
 @given(
     st.integers(1, 4),
     LENGTHS,

@@ -123,10 +123,9 @@ void run_steps(const std::vector<Step>& steps, const Tensor& x, const Tensor& ou
     const Step& step = rest.front();
     Shape shape = current.shape();
     shape[step.axis] = step.out_count;
-    const bool gives_real = step.kind == TransformKind::kRealBackward ||
-                            step.output == LineOutput::kSine || step.output == LineOutput::kCosine;
     const bool is_double = itemsize(real_dtype(current.dtype())) == 8;
-    const DType dtype = gives_real ? real_type(is_double) : complex_type(is_double);
+    const bool is_real = spectral::gives_real(step.kind, step.output);
+    const DType dtype = is_real ? real_type(is_double) : complex_type(is_double);
     const bool is_to_out = rest.size() == 1 || (shape == out.shape() && dtype == out.dtype());
     const Tensor next = is_to_out ? out : empty(shape, dtype, out.device());
     const size_t count = next.size() == 0 ? 1 : steps_in_one_call(rest, current, next);
@@ -253,27 +252,25 @@ Tensor transform_many(const char* who, Family family, bool is_inverse, const Ten
   return transform(std::move(spec), x, norm, out);
 }
 
-Tensor mirrored_transform(const char* who, const Tensor& x, int64_t axis, LineInput input,
-                          const Tensor* out) {
+/// A transform of real lines to as long ones of real numbers; `step_of(n)` makes that of their
+/// length, which is `least` or more.
+template <class StepOf>
+Tensor real_transform(const char* who, const Tensor& x, int64_t axis, const Tensor* out,
+                      int64_t least, StepOf&& step_of) {
   const trace::Span span(who, "op");
   refuse_complex(who, x);
   const int at = normalize_axis(axis, x.ndim(), who);
-  const bool is_sine = input == LineInput::kOdd;
   const int64_t n = x.shape(at);
-  const int64_t least = is_sine ? 1 : 2;
   if (n < least) {
-    throw ShapeError(
-        cat(who, ": the length along axis ", at, " is ", n, ", at least ", least, " is needed"));
+    throw ShapeError(cat(who, ": the length along axis ", at, " is ", n, ", at least ", least,
+                         least == 1 ? " is needed" : " are needed"));
   }
   const DType dtype = real_type(computes_in_double(x.dtype()));
   const Tensor result = prepare_output(who, out, x.shape(), dtype, x.device());
-  check_no_overlap(who, result, x, "x");
-  const Step step{at,
-                  TransformKind::kRealForward,
-                  is_sine ? 2 * (n + 1) : 2 * (n - 1),
-                  n,
-                  input,
-                  is_sine ? LineOutput::kSine : LineOutput::kCosine};
+  check_same_or_no_overlap(who, result, x, "x");
+  Step step = step_of(n);
+  step.axis = at;
+  step.out_count = n;
   run_steps({step}, cast(x, dtype), result);
   return result;
 }
@@ -370,10 +367,38 @@ Tensor irfft2(const Tensor& x, const FftDims& s, const FftDims& axes, FftNorm no
 }
 
 Tensor dst1(const Tensor& x, int64_t axis, const Tensor* out) {
-  return mirrored_transform("dst1", x, axis, LineInput::kOdd, out);
+  return real_transform("dst1", x, axis, out, 1, [](int64_t n) {
+    return Step{.kind = TransformKind::kRealForward,
+                .n = 2 * (n + 1),
+                .input = LineInput::kOdd,
+                .output = LineOutput::kSine};
+  });
 }
 Tensor dct1(const Tensor& x, int64_t axis, const Tensor* out) {
-  return mirrored_transform("dct1", x, axis, LineInput::kEven, out);
+  return real_transform("dct1", x, axis, out, 2, [](int64_t n) {
+    return Step{.kind = TransformKind::kRealForward,
+                .n = 2 * (n - 1),
+                .input = LineInput::kEven,
+                .output = LineOutput::kCosine};
+  });
+}
+// By a transform of real numbers of the same length (J. Makhoul: A fast cosine transform in one and
+// two dimensions, IEEE Trans. ASSP 28, 1980).
+Tensor dct2(const Tensor& x, int64_t axis, const Tensor* out) {
+  return real_transform("dct2", x, axis, out, 1, [](int64_t n) {
+    return Step{.kind = TransformKind::kRealForward,
+                .n = n,
+                .input = LineInput::kEvensThenOdds,
+                .output = LineOutput::kTurnedCosine};
+  });
+}
+Tensor dct3(const Tensor& x, int64_t axis, const Tensor* out) {
+  return real_transform("dct3", x, axis, out, 1, [](int64_t n) {
+    return Step{.kind = TransformKind::kRealBackward,
+                .n = n,
+                .input = LineInput::kCosineSums,
+                .output = LineOutput::kInOrder};
+  });
 }
 
 Tensor fftfreq(int64_t n, double d, Device device) {

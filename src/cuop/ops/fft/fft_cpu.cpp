@@ -3,6 +3,7 @@
 #include <complex>
 #include <cstring>
 #include <memory>
+#include <vector>
 
 #include "cuop/backend/cpu/apart.h"
 #include "cuop/backend/cpu/thread_pool.h"
@@ -12,6 +13,7 @@
 #include "cuop/memory/current.h"
 #include "cuop/ops/fft/fft_kernels.h"
 #include "cuop/ops/fft/line_transform_internal.h"
+#include "cuop/ops/fft/root_table.h"
 #include "cuop/ops/fft/tile_copy_internal.h"
 #include "cuop/ops/strided.h"
 
@@ -39,55 +41,119 @@ class Scratch {
     const memory::ResourceScope uncounted(memory::whole_resource(kCpu));
     storage_ = memory::allocate_storage(bytes, kCpu);
   }
-  std::byte* get() const { return static_cast<std::byte*>(storage_->data()); }
+  /// Null where there is none.
+  std::byte* get() const {
+    return storage_ == nullptr ? nullptr : static_cast<std::byte*>(storage_->data());
+  }
 
  private:
   std::shared_ptr<Storage> storage_;
 };
 
-template <class Real>
-void complete_input(const LinePass& pass, Real* line, int64_t given, int64_t reals_per_element) {
-  switch (pass.input) {
-    case LineInput::kPlain: {
-      const int64_t wanted = input_length(pass.kind, pass.n);
-      std::fill(line + given * reals_per_element, line + wanted * reals_per_element, Real{0});
-      break;
-    }
-    case LineInput::kOdd:  // 0, x, 0, -x reversed
-      std::memmove(line + 1, line, static_cast<size_t>(given) * sizeof(Real));
-      line[0] = line[given + 1] = Real{0};
-      for (int64_t j = 1; j <= given; ++j) line[pass.n - j] = -line[j];
-      break;
-    case LineInput::kEven:
-      for (int64_t j = 1; j + 1 < given; ++j) line[pass.n - j] = line[j];
-      break;
-  }
+bool takes_turns(const LinePass& pass) {
+  return pass.input == LineInput::kCosineSums || pass.output == LineOutput::kTurnedCosine;
 }
 
+/// Lines are completed before their transform and afterwards, in place.
 template <class Real>
-void complete_output(const LinePass& pass, Real* line) {
-  auto* const spectrum = reinterpret_cast<std::complex<Real>*>(line);
-  switch (pass.output) {
-    case LineOutput::kPlain:
-      break;
-    case LineOutput::kMirrored:
-      for (int64_t k = 1; 2 * k < pass.n; ++k) spectrum[pass.n - k] = std::conj(spectrum[k]);
-      break;
-    case LineOutput::kMirroredConjugate:
-      for (int64_t k = 0; 2 * k <= pass.n; ++k) {
-        const std::complex<Real> value = spectrum[k];
-        spectrum[k] = std::conj(value);
-        if (k > 0) spectrum[pass.n - k] = 2 * k == pass.n ? std::conj(value) : value;
-      }
-      break;
-    case LineOutput::kSine:
-      for (int64_t k = 0; k < pass.out_count; ++k) line[k] = -line[2 * (k + 1) + 1];
-      break;
-    case LineOutput::kCosine:
-      for (int64_t k = 0; k < pass.out_count; ++k) line[k] = line[2 * k];
-      break;
+class LineEnds {
+ public:
+  using Complex = std::complex<Real>;
+
+  explicit LineEnds(const LinePass& pass) : pass_(pass) {
+    if (!takes_turns(pass)) return;
+    for (const auto& turn : quarter_turns(pass.n)) turns_.push_back(Complex(turn));
   }
-}
+
+  /// Real numbers of scratch memory that `begin` and `end` need beside the line.
+  int64_t spare_count() const {
+    const bool is_moved = takes_turns(pass_) || pass_.input == LineInput::kEvensThenOdds;
+    return is_moved ? pass_.n + 2 : 0;
+  }
+
+  void begin(Real* line, int64_t given, int64_t reals_per_element, Real* spare) const {
+    const int64_t n = pass_.n;
+    const Real* const turns = parts_of_turns();
+    switch (pass_.input) {
+      case LineInput::kPlain: {
+        const int64_t wanted = input_length(pass_.kind, n);
+        std::fill(line + given * reals_per_element, line + wanted * reals_per_element, Real{0});
+        break;
+      }
+      case LineInput::kOdd:
+        std::memmove(line + 1, line, static_cast<size_t>(given) * sizeof(Real));
+        line[0] = line[given + 1] = Real{0};
+        for (int64_t j = 1; j <= given; ++j) line[n - j] = -line[j];
+        break;
+      case LineInput::kEven:
+        for (int64_t j = 1; j + 1 < given; ++j) line[n - j] = line[j];
+        break;
+      case LineInput::kEvensThenOdds:
+        std::copy_n(line, n, spare);
+        for (int64_t j = 0; 2 * j < n; ++j) line[j] = spare[2 * j];
+        for (int64_t j = 0; 2 * j + 1 < n; ++j) line[n - 1 - j] = spare[2 * j + 1];
+        break;
+      case LineInput::kCosineSums:
+        std::copy_n(line, n, spare);
+        spare[n] = Real{0};
+        for (int64_t k = 0; 2 * k <= n; ++k) {
+          const Real cosine = turns[2 * k], sine = turns[2 * k + 1];
+          const Real re = spare[k], im = -spare[n - k];
+          line[2 * k] = re * cosine + im * sine;
+          line[2 * k + 1] = im * cosine - re * sine;
+        }
+        break;
+    }
+  }
+
+  void end(Real* line, Real* spare) const {
+    const int64_t n = pass_.n;
+    const Real* const turns = parts_of_turns();
+    auto* const spectrum = reinterpret_cast<Complex*>(line);
+    switch (pass_.output) {
+      case LineOutput::kPlain:
+        break;
+      case LineOutput::kMirrored:
+        for (int64_t k = 1; 2 * k < n; ++k) spectrum[n - k] = std::conj(spectrum[k]);
+        break;
+      case LineOutput::kMirroredConjugate:
+        for (int64_t k = 0; 2 * k <= n; ++k) {
+          const Complex value = spectrum[k];
+          spectrum[k] = std::conj(value);
+          if (k > 0) spectrum[n - k] = 2 * k == n ? std::conj(value) : value;
+        }
+        break;
+      case LineOutput::kSine:
+        for (int64_t k = 0; k < pass_.out_count; ++k) line[k] = -line[2 * (k + 1) + 1];
+        break;
+      case LineOutput::kCosine:
+        for (int64_t k = 0; k < pass_.out_count; ++k) line[k] = line[2 * k];
+        break;
+      case LineOutput::kTurnedCosine:
+        std::copy_n(line, 2 * (n / 2 + 1), spare);
+        for (int64_t k = 0; 2 * k <= n; ++k) {
+          const Real cosine = turns[2 * k], sine = turns[2 * k + 1];
+          const Real re = spare[2 * k], im = spare[2 * k + 1];
+          // The other half of the spectrum is the conjugate: n - k is turned by i more.
+          if (k > 0) line[n - k] = -2 * (re * sine + im * cosine);
+          line[k] = 2 * (re * cosine - im * sine);
+        }
+        break;
+      case LineOutput::kInOrder:
+        std::copy_n(line, n, spare);
+        for (int64_t j = 0; 2 * j < n; ++j) line[2 * j] = spare[j];
+        for (int64_t j = 0; 2 * j + 1 < n; ++j) line[2 * j + 1] = spare[n - 1 - j];
+        break;
+    }
+  }
+
+ private:
+  /// Whole complex numbers would be copied to the stack by halves, and read back at once.
+  const Real* parts_of_turns() const { return reinterpret_cast<const Real*>(turns_.data()); }
+
+  const LinePass& pass_;
+  std::vector<Complex> turns_;
+};
 
 /// The pass with everything that is the same for all of its tiles worked out.
 template <class Real>
@@ -95,19 +161,20 @@ class TileRunner {
  public:
   explicit TileRunner(const LinePass& pass)
       : pass_(pass),
+        ends_(pass_),
         transform_(line_transform(pass.kind, pass.is_double, pass.n)),
         nest_(make_loop_nest<2>(pass.others, {&pass.in_strides, &pass.out_strides})),
         inner_(nest_.inner().size),
         in_step_(nest_.inner().strides[0]),
         out_step_(nest_.inner().strides[1]) {
-    const bool is_real_in = pass.kind == TransformKind::kRealForward;
-    const bool is_real_out = pass.kind == TransformKind::kRealBackward ||
-                             pass.output == LineOutput::kSine || pass.output == LineOutput::kCosine;
-    in_bytes_ = (is_real_in ? 1 : 2) * static_cast<int64_t>(sizeof(Real));
-    out_bytes_ = (is_real_out ? 1 : 2) * static_cast<int64_t>(sizeof(Real));
-    // The spectrum's own element, before parts of it are dropped.
-    spectrum_bytes_ =
-        (pass.kind == TransformKind::kRealBackward ? 1 : 2) * static_cast<int64_t>(sizeof(Real));
+    const auto bytes = [](bool is_real) {
+      return (is_real ? 1 : 2) * static_cast<int64_t>(sizeof(Real));
+    };
+    in_bytes_ = bytes(takes_real(pass.kind, pass.input));
+    out_bytes_ = bytes(gives_real(pass.kind, pass.output));
+    // What the transform itself takes, completed, and gives, before parts of it are dropped.
+    completed_bytes_ = bytes(pass.kind == TransformKind::kRealForward);
+    spectrum_bytes_ = bytes(pass.kind == TransformKind::kRealBackward);
     batch_ = transform_->batch();
     const int64_t longest = std::max(pass.n, pass.out_count) + 2;
     if (batch_ > 1) {
@@ -156,7 +223,7 @@ class TileRunner {
 
  private:
   struct Buffers {
-    Scratch in, out, wide, work;
+    Scratch in, out, wide, work, spare;
   };
 
   int64_t tiles_per_row() const { return divide_up(inner_, tile_lines_); }
@@ -180,6 +247,8 @@ class TileRunner {
     if (!writes_directly_) buffers.out = Scratch(tile_lines_ * out_distance_ * spectrum);
     if (is_mirroring_short_) buffers.wide = Scratch((pass_.n + 2) * tile_lines_ * spectrum);
     buffers.work = Scratch(std::max<int64_t>(kCacheLine, transform_->work_bytes()));
+    const int64_t spare = ends_.spare_count() * static_cast<int64_t>(sizeof(Real));
+    if (spare > 0) buffers.spare = Scratch(spare);
     return buffers;
   }
 
@@ -187,9 +256,9 @@ class TileRunner {
     const std::byte* source = in;
     int64_t source_step = in_step_ * in_bytes_;
     if (!reads_directly_) {
-      load(lines, in, buffers.in.get());
+      load(buffers, lines, in);
       source = buffers.in.get();
-      source_step = in_distance_ * in_bytes_;
+      source_step = in_distance_ * completed_bytes_;
     }
     std::byte* target = writes_directly_ ? out : buffers.out.get();
     const int64_t target_step =
@@ -207,24 +276,29 @@ class TileRunner {
     finish(buffers, lines, target, target_step, out);
   }
 
-  void load(int64_t lines, const std::byte* in, std::byte* scratch) const {
+  void load(const Buffers& buffers, int64_t lines, const std::byte* in) const {
     const bool is_cut = pass_.input == LineInput::kPlain;
     const int64_t given =
         is_cut ? std::min(pass_.in_count, input_length(pass_.kind, pass_.n)) : pass_.in_count;
+    std::byte* const scratch = buffers.in.get();
     with_word(in_bytes_, [&](auto word) {
       using Word = decltype(word);
       copy_tile(lines, given, reinterpret_cast<const Word*>(in), {in_step_, pass_.in_stride},
-                reinterpret_cast<Word*>(scratch), {in_distance_});
+                reinterpret_cast<Word*>(scratch), {in_distance_ * (completed_bytes_ / in_bytes_)});
     });
-    const int64_t reals = in_bytes_ / static_cast<int64_t>(sizeof(Real));
+    const auto real = static_cast<int64_t>(sizeof(Real));
+    const int64_t distance = in_distance_ * (completed_bytes_ / real);
+    auto* const first = reinterpret_cast<Real*>(scratch);
     for (int64_t l = 0; l < lines; ++l) {
-      complete_input(pass_, reinterpret_cast<Real*>(scratch) + l * in_distance_ * reals, given,
-                     reals);
+      ends_.begin(first + l * distance, given, in_bytes_ / real, spare(buffers));
     }
     // A short batch is always done whole; what it lacks must at least be numbers.
     const int64_t whole = round_up(lines, batch_);
-    auto* const rest = reinterpret_cast<Real*>(scratch) + lines * in_distance_ * reals;
-    std::fill(rest, rest + (whole - lines) * in_distance_ * reals, Real{0});
+    std::fill(first + lines * distance, first + whole * distance, Real{0});
+  }
+
+  static Real* spare(const Buffers& buffers) {
+    return reinterpret_cast<Real*>(buffers.spare.get());
   }
 
   void finish(const Buffers& buffers, int64_t lines, std::byte* spectra, int64_t step,
@@ -240,7 +314,7 @@ class TileRunner {
       }
     }
     for (int64_t l = 0; l < lines; ++l) {
-      complete_output(pass_, reinterpret_cast<Real*>(from + l * from_step));
+      ends_.end(reinterpret_cast<Real*>(from + l * from_step), spare(buffers));
       scale(from + l * from_step, pass_.out_count, out_bytes_);
     }
     with_word(out_bytes_, [&](auto word) {
@@ -260,6 +334,7 @@ class TileRunner {
   }
 
   LinePass pass_;
+  LineEnds<Real> ends_;  // of pass_
   std::shared_ptr<const LineTransform> transform_;
   LoopNest<2> nest_;  // the other axes: input, output
   int64_t inner_;
@@ -267,6 +342,7 @@ class TileRunner {
   int64_t out_step_;
   int64_t in_bytes_ = 0;
   int64_t out_bytes_ = 0;
+  int64_t completed_bytes_ = 0;
   int64_t spectrum_bytes_ = 0;
   int64_t batch_ = 1;
   int64_t in_distance_ = 0;

@@ -1,6 +1,9 @@
 // A pass of line transforms on a GPU: cuFFT where the lines lie when it can read and write them
 // there, else on lines side by side in scratch.
 #include <algorithm>
+#include <complex>
+#include <span>
+#include <vector>
 
 #include "cuop/backend/cuda/cufft.h"
 #include "cuop/ops/copy/copy.h"
@@ -8,6 +11,7 @@
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/fft/fft_kernels.h"
 #include "cuop/ops/fft/line_transform_internal.h"
+#include "cuop/ops/fft/root_table.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/strided.h"
 
@@ -38,13 +42,10 @@ struct Sides {
   Tensor given, result;
 };
 Sides sides(const LinePass& pass) {
-  const bool is_real_in = pass.kind == TransformKind::kRealForward;
-  const bool is_real_out = pass.kind == TransformKind::kRealBackward ||
-                           pass.output == LineOutput::kSine || pass.output == LineOutput::kCosine;
   return {side(pass, pass.in, pass.in_strides, pass.in_stride, pass.in_count,
-               element_type(is_real_in, pass.is_double)),
+               element_type(takes_real(pass.kind, pass.input), pass.is_double)),
           side(pass, pass.out, pass.out_strides, pass.out_stride, pass.out_count,
-               element_type(is_real_out, pass.is_double))};
+               element_type(gives_real(pass.kind, pass.output), pass.is_double))};
 }
 
 /// The result's side with the joined axes too.
@@ -85,6 +86,24 @@ Tensor scratch(const LinePass& pass, int64_t count, DType dtype) {
   return empty(shape, dtype, pass.device);
 }
 
+/// The elements of every line with even numbers, and those with odd ones backwards.
+Tensor evens(const Tensor& lines) { return slice(lines, lines.ndim() - 1, 0, std::nullopt, 2); }
+Tensor odds_backwards(const Tensor& lines) {
+  const int64_t n = lines.shape().back();
+  return backwards(slice(lines, lines.ndim() - 1, 1, std::nullopt, 2), n / 2 - 1, n / 2);
+}
+
+/// Complex lines, in place, times exp(-pi i k / 2 n), or times its conjugate.
+void turn(const LinePass& pass, const Tensor& lines, bool is_conjugate) {
+  using Turns = std::span<const std::complex<double>>;
+  std::vector<std::complex<double>> turns = quarter_turns(pass.n);
+  if (is_conjugate)
+    std::ranges::transform(turns, turns.begin(), [](auto z) { return std::conj(z); });
+  const auto count = static_cast<int64_t>(turns.size());
+  const Tensor all = cast(from_values<std::complex<double>>({count}, Turns(turns)), lines.dtype());
+  multiply(lines, to_device(all, pass.device), &lines);
+}
+
 /// Whether the transform can read the lines as they were given.
 bool is_complete(const LinePass& pass) {
   return pass.input == LineInput::kPlain && pass.in_count >= input_length(pass.kind, pass.n) &&
@@ -95,7 +114,8 @@ bool is_complete(const LinePass& pass) {
 Tensor completed(const LinePass& pass, const Tensor& given) {
   const int64_t wanted = input_length(pass.kind, pass.n);
   const int64_t count = given.shape().back();
-  const Tensor lines = scratch(pass, wanted, given.dtype());
+  const bool is_real = pass.kind == TransformKind::kRealForward;
+  const Tensor lines = scratch(pass, wanted, element_type(is_real, pass.is_double));
   switch (pass.input) {
     case LineInput::kPlain:
       if (count < wanted) fill(lines, 0);
@@ -112,6 +132,18 @@ Tensor completed(const LinePass& pass, const Tensor& given) {
       copy_into(part(lines, 0, count), given);
       copy_into(part(lines, count, wanted), backwards(given, count - 2, wanted - count));
       break;
+    case LineInput::kEvensThenOdds:
+      copy_into(part(lines, 0, count - count / 2), evens(given));
+      copy_into(part(lines, count - count / 2, count), odds_backwards(given));
+      break;
+    case LineInput::kCosineSums: {
+      copy_into(parts_of(lines, 0), part(given, 0, wanted));
+      fill(parts_of(part(lines, 0, 1), 1), 0);
+      const Tensor imaginary = parts_of(part(lines, 1, wanted), 1);
+      negative(backwards(given, count - 1, wanted - 1), &imaginary);
+      turn(pass, lines, true);
+      break;
+    }
   }
   return lines;
 }
@@ -142,6 +174,19 @@ void deliver(const LinePass& pass, const Tensor& spectrum, const Tensor& result)
       break;
     case LineOutput::kCosine:
       copy_into(result, parts_of(part(spectrum, 0, pass.out_count), 0));
+      break;
+    case LineOutput::kTurnedCosine: {
+      turn(pass, spectrum, false);
+      const Tensor lower = part(result, 0, half), upper = part(result, half, pass.n);
+      multiply(parts_of(spectrum, 0), 2.0, &lower);
+      // The other half of the spectrum is the conjugate: n - k is turned by i more.
+      const int64_t rest = pass.n - half;
+      multiply(backwards(parts_of(spectrum, 1), rest, rest), -2.0, &upper);
+      break;
+    }
+    case LineOutput::kInOrder:
+      copy_into(evens(result), part(spectrum, 0, pass.n - pass.n / 2));
+      copy_into(odds_backwards(result), part(spectrum, pass.n - pass.n / 2, pass.n));
       break;
   }
 }

@@ -14,11 +14,33 @@
 
 namespace cuop::spectral {
 
-/// How a line is completed before its transform: with zeros, or oddly or evenly mirrored.
-enum class LineInput : uint8_t { kPlain, kOdd, kEven };
-/// The result: the transform; the full spectrum (or its conjugate) of a real line; the negated
-/// imaginary parts from 1 on; the real parts.
-enum class LineOutput : uint8_t { kPlain, kMirrored, kMirroredConjugate, kSine, kCosine };
+/// What is transformed, of a line x.
+enum class LineInput : uint8_t {
+  kPlain,          ///< x, with zeros behind it where it is too short
+  kOdd,            ///< 0, x, 0, -x backwards
+  kEven,           ///< x, x backwards without its ends
+  kEvensThenOdds,  ///< the even elements in order, then the odd ones backwards
+  kCosineSums,     ///< (x[k] - i x[n-k]) exp(pi i k / 2 n), x[n] = 0: that of kTurnedCosine from x
+};
+/// What is made of the transform y.
+enum class LineOutput : uint8_t {
+  kPlain,
+  kMirrored,           ///< of half a spectrum the whole
+  kMirroredConjugate,  ///< and its conjugate
+  kSine,               ///< -Im y[k + 1]
+  kCosine,             ///< Re y[k]
+  kTurnedCosine,       ///< 2 Re(y[k] exp(-pi i k / 2 n)) of the whole spectrum
+  kInOrder,            ///< kEvensThenOdds undone
+};
+
+/// Whether elements of the line and of what is made of it are real.
+inline bool takes_real(backend::TransformKind kind, LineInput input) {
+  return kind == backend::TransformKind::kRealForward || input == LineInput::kCosineSums;
+}
+inline bool gives_real(backend::TransformKind kind, LineOutput output) {
+  return kind == backend::TransformKind::kRealBackward || output == LineOutput::kSine ||
+         output == LineOutput::kCosine || output == LineOutput::kTurnedCosine;
+}
 
 struct LinePass {
   backend::TransformKind kind = backend::TransformKind::kForward;

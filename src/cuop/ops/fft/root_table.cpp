@@ -45,6 +45,15 @@ RootTable::RootTable(int64_t n, bool is_conjugate, Device device) : size_(n) {
   roots_ = to_device(table, device);
 }
 
+std::vector<std::complex<double>> quarter_turns(int64_t n) {
+  const RootTable table(4 * n, false, kCpu);
+  const RootTable::Places places = table.places();
+  std::vector<std::complex<double>> turns;
+  turns.reserve(static_cast<size_t>(n / 2 + 1));
+  for (int64_t k = 0; k <= n / 2; ++k) turns.push_back(places.at(k));
+  return turns;
+}
+
 int64_t RootTable::bytes(int64_t n) { return Size(n).count() * static_cast<int64_t>(sizeof(Root)); }
 
 }  // namespace cuop::spectral

@@ -3,6 +3,7 @@
 
 #include <complex>
 #include <cstdint>
+#include <vector>
 
 #include "cuop/core/tensor.h"
 
@@ -10,6 +11,9 @@ namespace cuop::spectral {
 
 /// exp(2 pi i m / n) for 0 <= m < n < 2^60, to about one unit in the last place.
 std::complex<double> root_of_unity(int64_t m, int64_t n);
+
+/// exp(-pi i k / 2 n) for k = 0 ... n / 2.
+std::vector<std::complex<double>> quarter_turns(int64_t n);
 
 /// All n roots exp(-2 pi i m / n), or their conjugates, as products: about sqrt(n) of them far
 /// apart, followed by as many neighbours.
