@@ -56,8 +56,38 @@ void expect_sorted_in_parts(size_t count, uint64_t mask) {
   }
 }
 
+template <class Key>
+void expect_ranked(isa::Level level) {
+  const auto run = isa::choose(level, []<class Level>(Level) { return &rank_keys<Level, Key>; });
+  for (size_t count = 1; count <= kRankedLine<Key>; ++count) {
+    for (const uint64_t mask : {~uint64_t{0}, uint64_t{0x8000000000008087}}) {
+      const auto keys = random_keys<Key>(count, mask, static_cast<unsigned>(count));
+      std::vector<Key> ranks(count + 1, Key{77});
+      run(keys.data(), static_cast<int64_t>(count), ranks.data());
+      for (size_t i = 0; i < count; ++i) {
+        size_t before = 0;
+        for (size_t j = 0; j < count; ++j) {
+          before += keys[j] < keys[i] || (keys[j] == keys[i] && j < i);
+        }
+        ASSERT_EQ(static_cast<size_t>(ranks[i]), before) << i << " of " << count;
+      }
+      ASSERT_EQ(ranks[count], Key{77});
+    }
+  }
+}
+
+TEST(RankKeys, EveryInstructionSetAndLength) {
+  for (const isa::Level level : {isa::Level::kBaseline, isa::Level::kV3, isa::Level::kV4}) {
+    if (!isa::is_supported(level)) continue;
+    expect_ranked<uint8_t>(level);
+    expect_ranked<uint16_t>(level);
+    expect_ranked<uint32_t>(level);
+    expect_ranked<uint64_t>(level);
+  }
+}
+
 TEST(RadixSort, LinesOfEveryLengthInEveryNumberOfParts) {
-  for (const size_t count : {1, 2, 5, 16, 17, 32, 33, 128, 129, 199, 200, 201, 5003}) {
+  for (const size_t count : {1, 2, 5, 16, 17, 32, 33, 64, 99, 100, 101, 128, 199, 200, 201, 5003}) {
     expect_sorted_in_parts<uint8_t>(count, ~uint64_t{0});
     expect_sorted_in_parts<uint32_t>(count, ~uint64_t{0});
     expect_sorted_in_parts<uint64_t>(count, ~uint64_t{0});

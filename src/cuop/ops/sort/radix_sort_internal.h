@@ -15,11 +15,10 @@
 
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/long_loop.h"
+#include "cuop/ops/sort/rank_kernels.h"
 
 namespace cuop::kernels {
 
-/// Elements of a line below which one thread compares them instead.
-inline constexpr size_t kComparedLine = 200;
 /// Elements of a part of a line that are worth a thread.
 inline constexpr size_t kSortedPart = size_t{1} << 16;
 
@@ -60,8 +59,7 @@ class RadixSort {
   /// from several threads at a time.
   template <class Read, class Put>
   void operator()(Read&& read, Put&& put) {
-    if (count_ <= kRankedLine) return rank(read, put);
-    if (count_ < kComparedLine) return compare(read, put);
+    if (count_ <= kRankedLine<Key>) return rank(read, put);
     count_digits(read);
     if constexpr (std::is_same_v<Record, uint8_t>) return put_counted(put);
     const std::vector<size_t> digits = differing_digits();
@@ -102,34 +100,16 @@ class RadixSort {
     return static_cast<size_t>((key >> (8 * digit)) & 0xff);
   }
 
-  /// Lines so short that comparing each element with all others, by vectors and without a branch,
-  /// takes less than a branch that is guessed wrongly half of the time.
-  static constexpr size_t kRankedLine = 128 / sizeof(Key);
-
   template <class Read, class Put>
   void rank(Read&& read, Put&& put) const {
-    std::array<Record, kRankedLine> records;
-    std::array<Key, kRankedLine> keys;
+    std::array<Record, kRankedLine<Key>> records;
+    std::array<Key, kRankedLine<Key>> keys, ranks;
     for (size_t i = 0; i < count_; ++i) {
       records[i] = read(i);
       keys[i] = key_of(records[i]);
     }
-    for (size_t i = 0; i < count_; ++i) {
-      const Key key = keys[i];
-      Key before = 0;
-      for (size_t j = 0; j < i; ++j) before = static_cast<Key>(before + (keys[j] <= key));
-      for (size_t j = i + 1; j < count_; ++j) before = static_cast<Key>(before + (keys[j] < key));
-      put(static_cast<size_t>(before), records[i]);
-    }
-  }
-
-  template <class Read, class Put>
-  void compare(Read&& read, Put&& put) const {
-    std::array<Record, kComparedLine> records;
-    for (size_t i = 0; i < count_; ++i) records[i] = read(i);
-    std::stable_sort(records.begin(), records.begin() + static_cast<std::ptrdiff_t>(count_),
-                     [&](const Record& a, const Record& b) { return key_of(a) < key_of(b); });
-    for (size_t i = 0; i < count_; ++i) put(i, records[i]);
+    rank_keys_in_use<Key>()(keys.data(), static_cast<int64_t>(count_), ranks.data());
+    for (size_t i = 0; i < count_; ++i) put(static_cast<size_t>(ranks[i]), records[i]);
   }
 
   /// body(part, begin, end) for all parts of the line.
