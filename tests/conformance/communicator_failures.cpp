@@ -159,6 +159,7 @@ void other_arguments_name_both(Rank comm) {
                              Given{5000, DType::kInt32, ReduceKind::kSum, "of int32, sum"},
                              Given{5000, DType::kFloat32, ReduceKind::kMax, "of float32, max"}}) {
     const Given& given = is_odd ? other : usual;
+    all_report_to(comm, comm->size() - 1);  // whose call fails those that still wait for another
     const std::string error = error_of(
         [&] { comm->all_reduce(data.data(), result.data(), given.count, given.dtype, given.op); });
     EXPECT_THAT(error, HasSubstr("was called with"));
