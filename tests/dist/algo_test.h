@@ -6,7 +6,6 @@
 
 #include <cmath>
 #include <iterator>
-#include <random>
 #include <span>
 #include <string>
 
@@ -16,6 +15,7 @@
 #include "cuop/dist/exec/redistribute.h"
 #include "cuop/ops/stencil/boundary.h"
 #include "tests/dist/rank_tensors.h"
+#include "tests/noise.h"
 
 namespace cuop::dist::rank_test {
 
@@ -30,11 +30,7 @@ inline constexpr Boundary kBoundaries[] = {Boundary::kZero, Boundary::kPeriodic}
 
 /// Uniform in [-1, 1), the same on every rank.
 inline Tensor noise(const Shape& shape, DType dtype = DType::kFloat64, unsigned seed = 1) {
-  std::mt19937 generator(seed);
-  std::uniform_real_distribution<double> uniform(-1.0, 1.0);
-  Tensor result = empty(shape, DType::kFloat64);
-  for (int64_t i = 0; i < result.size(); ++i) result.data<double>()[i] = uniform(generator);
-  return to_device(cast(result, dtype), home());
+  return to_device(test::noise(shape, dtype, seed), home());
 }
 
 /// Slow links whose moves arithmetic hides, begun at once: whatever can goes in chunks, and what

@@ -8,20 +8,14 @@
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
+#include "tests/noise.h"
 #include "tests/values.h"
 
 namespace cuop::kernels {
 namespace {
 
+using test::noise;
 using Column = std::vector<long double>;
-
-Tensor noise(const Shape& shape, DType dtype, unsigned seed) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<double> uniform(-1.0, 1.0);
-  const Tensor made = empty(shape, DType::kFloat64);
-  for (int64_t i = 0; i < made.size(); ++i) made.data<double>()[i] = uniform(random);
-  return cast(made, dtype);
-}
 
 /// Of every size from that of a grid's slowest mode on; the first is 0 where `has_open`.
 std::vector<double> shifts_of(int64_t columns, bool has_open, unsigned seed) {

@@ -1,26 +1,20 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
 
 #include "cuop/core/error.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/poisson/row_sweeps.h"
+#include "tests/noise.h"
 
 namespace cuop {
 namespace {
 
-constexpr AxisEnds kEnds[] = {AxisEnds::kZero, AxisEnds::kPeriodic, AxisEnds::kZeroFlux};
+using test::noise;
 
-Tensor noise(const Shape& shape, DType dtype, unsigned seed) {
-  std::mt19937 generator(seed);
-  std::uniform_real_distribution<double> uniform(-1.0, 1.0);
-  const Tensor made = empty(shape, DType::kFloat64);
-  for (int64_t i = 0; i < made.size(); ++i) made.data<double>()[i] = uniform(generator);
-  return cast(made, dtype);
-}
+constexpr AxisEnds kEnds[] = {AxisEnds::kZero, AxisEnds::kPeriodic, AxisEnds::kZeroFlux};
 
 /// A grid of doubles by the definition, cell by cell.
 struct Grid {

@@ -252,15 +252,13 @@ Tensor transform_many(const char* who, Family family, bool is_inverse, const Ten
   return transform(std::move(spec), x, norm, out);
 }
 
-/// A transform of real lines to as long ones of real numbers; `step_of(n)` makes that of their
-/// length, which is `least` or more.
-template <class StepOf>
-Tensor real_transform(const char* who, const Tensor& x, int64_t axis, const Tensor* out,
-                      int64_t least, StepOf&& step_of) {
+/// A transform of real lines to as long ones of real numbers, by the one that `input` names.
+Tensor real_transform(const char* who, const Tensor& x, int64_t axis, LineInput input,
+                      LineOutput output, const Tensor* out) {
   const trace::Span span(who, "op");
   refuse_complex(who, x);
   const int at = normalize_axis(axis, x.ndim(), who);
-  const int64_t n = x.shape(at);
+  const int64_t n = x.shape(at), least = input == LineInput::kEven ? 2 : 1;
   if (n < least) {
     throw ShapeError(cat(who, ": the length along axis ", at, " is ", n, ", at least ", least,
                          least == 1 ? " is needed" : " are needed"));
@@ -268,9 +266,15 @@ Tensor real_transform(const char* who, const Tensor& x, int64_t axis, const Tens
   const DType dtype = real_type(computes_in_double(x.dtype()));
   const Tensor result = prepare_output(who, out, x.shape(), dtype, x.device());
   check_same_or_no_overlap(who, result, x, "x");
-  Step step = step_of(n);
-  step.axis = at;
-  step.out_count = n;
+  Step step{.axis = at,
+            .kind = TransformKind::kRealForward,
+            .n = n,
+            .out_count = n,
+            .input = input,
+            .output = output};
+  if (input == LineInput::kOdd) step.n = 2 * (n + 1);
+  if (input == LineInput::kEven) step.n = 2 * (n - 1);
+  if (input == LineInput::kCosineSums) step.kind = TransformKind::kRealBackward;
   run_steps({step}, cast(x, dtype), result);
   return result;
 }
@@ -367,38 +371,18 @@ Tensor irfft2(const Tensor& x, const FftDims& s, const FftDims& axes, FftNorm no
 }
 
 Tensor dst1(const Tensor& x, int64_t axis, const Tensor* out) {
-  return real_transform("dst1", x, axis, out, 1, [](int64_t n) {
-    return Step{.kind = TransformKind::kRealForward,
-                .n = 2 * (n + 1),
-                .input = LineInput::kOdd,
-                .output = LineOutput::kSine};
-  });
+  return real_transform("dst1", x, axis, LineInput::kOdd, LineOutput::kSine, out);
 }
 Tensor dct1(const Tensor& x, int64_t axis, const Tensor* out) {
-  return real_transform("dct1", x, axis, out, 2, [](int64_t n) {
-    return Step{.kind = TransformKind::kRealForward,
-                .n = 2 * (n - 1),
-                .input = LineInput::kEven,
-                .output = LineOutput::kCosine};
-  });
+  return real_transform("dct1", x, axis, LineInput::kEven, LineOutput::kCosine, out);
 }
 // By a transform of real numbers of the same length (J. Makhoul: A fast cosine transform in one and
 // two dimensions, IEEE Trans. ASSP 28, 1980).
 Tensor dct2(const Tensor& x, int64_t axis, const Tensor* out) {
-  return real_transform("dct2", x, axis, out, 1, [](int64_t n) {
-    return Step{.kind = TransformKind::kRealForward,
-                .n = n,
-                .input = LineInput::kEvensThenOdds,
-                .output = LineOutput::kTurnedCosine};
-  });
+  return real_transform("dct2", x, axis, LineInput::kEvensThenOdds, LineOutput::kTurnedCosine, out);
 }
 Tensor dct3(const Tensor& x, int64_t axis, const Tensor* out) {
-  return real_transform("dct3", x, axis, out, 1, [](int64_t n) {
-    return Step{.kind = TransformKind::kRealBackward,
-                .n = n,
-                .input = LineInput::kCosineSums,
-                .output = LineOutput::kInOrder};
-  });
+  return real_transform("dct3", x, axis, LineInput::kCosineSums, LineOutput::kInOrder, out);
 }
 
 Tensor fftfreq(int64_t n, double d, Device device) {
