@@ -9,6 +9,7 @@
 #include "cuop/executor/operations.h"
 #include "cuop/executor/tile_plan.h"
 #include "cuop/jit/cuda/row_plan.h"
+#include "cuop/ops/matmul/product_bytes.h"
 #include "cuop/ops/matmul/split_product_internal.h"
 
 namespace cuop::executor {
@@ -80,6 +81,42 @@ TEST(DeviceRoom, WithLittleMemoryNothingIsSpared) {
       EXPECT_LE(plan.memory, memory);
       EXPECT_EQ(plan.smallest, none.smallest);
       EXPECT_LE(plan.figures.spare.workspace.value_or(kGiB), memory / 16);
+    }
+  }
+}
+
+/// Tiles for which parts do not pay, or find no room, are multiplied at cuBLASLt's rate.
+TEST(DeviceRoom, SlowTilesArePlannedAsSlow) {
+  const WorkFigures by_parts = gpu(kGiB).figures;
+  WorkFigures sparing = by_parts;
+  sparing.spare.has_copies = false;
+  const ProductExtents large{4096, 4096, 4096}, thin{280, 16384, 16384};
+  EXPECT_EQ(product_pace(large, DType::kFloat32, by_parts), 1);
+  const double slow = kernels::library_pace(kMultiprocessors);
+  EXPECT_GT(slow, 0.3);
+  EXPECT_LT(slow, 0.6);
+  EXPECT_EQ(product_pace(thin, DType::kFloat32, by_parts), slow);
+  EXPECT_EQ(product_pace(large, DType::kFloat32, sparing), slow);
+  EXPECT_EQ(product_pace(thin, DType::kFloat64, sparing), 1);
+  EXPECT_EQ(product_pace(thin, DType::kFloat32, gpu(kGiB, false).figures), 1);
+  EXPECT_EQ(product_pace(large, DType::kFloat32, {}), 1);
+}
+
+/// A resident operand whose parts have no room would bring the fewest bytes, at half the speed.
+TEST(DeviceRoom, TilesAreChosenForPartsThatPay) {
+  const Tiling tiling = product(32768, 16384, 16384);
+  for (const double upload : {1e10, 2e10, 4e10, 5.5e10}) {
+    for (const int64_t memory : {2 * kGiB, 3 * kGiB, 6 * kGiB}) {
+      TileMachine machine = gpu(memory);
+      machine.device.flops = 1.15e14;
+      machine.upload = machine.download = upload;
+      machine.duplex = 0.8;
+      const TilePlan plan = plan_tiles(tiling, machine);
+      const Tile tile = tiles_of(tiling, plan, 0)[0];
+      const double pace = tiling.pace(tile.output, tile.steps[0], plan.figures);
+      EXPECT_GE(plan.compute, tiling.flops / machine.device.flops / pace * 0.999)
+          << upload << ", " << memory;
+      EXPECT_TRUE(pace == 1 || upload == 1e10) << upload << ", " << memory << plan.explain();
     }
   }
 }

@@ -78,6 +78,12 @@ struct Sum {
     return box;
   }
 
+  /// Of the product of matrices for a tile.
+  ProductExtents extents(const Box& output, Interval step) const {
+    const Shape a = needed(0, output, step).shape(), b = needed(1, output, step).shape();
+    return {a[0], b[1], a[1]};
+  }
+
   Tensor product(const std::vector<Part>& parts) const {
     std::vector<Tensor> operands;
     for (const Part& part : parts) {
@@ -90,8 +96,7 @@ struct Sum {
   /// Bytes that it takes beside the parts and what it makes.
   int64_t product_bytes(const Box& output, Interval step, const WorkFigures& figures) const {
     if (is_of_matrices && output.size() > 1) {  // which is multiplied where it lies
-      const Shape a = needed(0, output, step).shape(), b = needed(1, output, step).shape();
-      return cuop::product_bytes({a[0], b[1], a[1]}, dtype, is_widened ? DType::kFloat32 : dtype,
+      return cuop::product_bytes(extents(output, step), dtype, is_widened ? DType::kFloat32 : dtype,
                                  figures);
     }
     EinsumOperands operands{{}, {}, figures.is_gpu() ? Device{DeviceType::kCuda, 0} : kCpu};
@@ -151,6 +156,11 @@ Tiling describe(const std::string& name, const std::shared_ptr<const Sum>& sum,
     const int64_t rounded = sum->is_widened ? output.size() * itemsize(sum->dtype) : 0;
     return std::max(sum->product_bytes(output, step, figures), rounded);
   };
+  if (sum->is_of_matrices) {
+    tiling.pace = [sum](const Box& output, Interval step, const WorkFigures& figures) {
+      return product_pace(sum->extents(output, step), sum->dtype, figures);
+    };
+  }
   tiling.make = [sum](const std::vector<Part>& parts, const Box&, Interval) {
     // A view of an operand would be added to.
     const Tensor made = sum->product(parts);

@@ -75,7 +75,7 @@ class CutShare {
     result.downloaded = share_.box.size() * itemsize(problem_.output.dtype);
     const double last_download =
         static_cast<double>(first.size() * itemsize(problem_.output.dtype)) / machine_.download;
-    add_times(result, cuts, first_upload, last_download);
+    add_times(result, cuts, problem_.pace_of(first, step), first_upload, last_download);
     return result;
   }
 
@@ -129,7 +129,7 @@ class CutShare {
     return std::max(up, down) + (1 - machine_.duplex) * std::min(up, down);
   }
 
-  void add_times(CutCosts& costs, const Cuts& cuts, double first_upload,
+  void add_times(CutCosts& costs, const Cuts& cuts, double pace, double first_upload,
                  double last_download) const {
     const double whole = static_cast<double>(element_count(problem_.output.shape)) *
                          static_cast<double>(std::max<int64_t>(1, problem_.summed));
@@ -139,7 +139,7 @@ class CutShare {
     const double efficiency =
         problem_.speed == nullptr ? problem_.efficiency : machine_.device.*problem_.speed;
     costs.compute =
-        dist::compute_seconds(machine_.device, problem_.flops * part / efficiency,
+        dist::compute_seconds(machine_.device, problem_.flops * part / (efficiency * pace),
                               saturated_sum(costs.uploaded, costs.downloaded), problem_.computed);
     // Each step but the first reads the sum and what is added to it, and writes the sum.
     const int64_t added = saturated(cuts.back() - 1, 3 * problem_.element_bytes());

@@ -167,9 +167,7 @@ TilePlan plan_tiles(const TileProblem& given, const TileMachine& machine, int64_
   problem.figures.spare = {.workspace = workspace_of(problem, machine.memory)};
   TilePlan quick = plan_with_figures(problem, machine, least_tiles);
   quick.smallest = sparing.smallest;
-  // Figures of a device are those of quick work; without copies it takes up to twice as long.
-  constexpr double kQuicker = 2;
-  const bool is_quick = quick.is_feasible && quick.seconds <= kQuicker * sparing.seconds;
+  const bool is_quick = quick.is_feasible && quick.seconds <= sparing.seconds;
   return is_quick ? quick : sparing;
 }
 

@@ -54,6 +54,8 @@ struct TileProblem {
   std::function<Box(size_t input, const Box& output, Interval step)> needed;
   /// Bytes that the work on a tile takes beside its inputs and its result; none without.
   std::function<int64_t(const Box& output, Interval step, const WorkFigures& figures)> scratch = {};
+  /// The part of its speed that the work on a tile reaches; none: all of it, half without copies.
+  std::function<double(const Box& output, Interval step, const WorkFigures& figures)> pace = {};
   /// Bytes of a library's workspace: without which there is no way, and that make the work quicker.
   int64_t least_workspace = 0, most_workspace = 0;
   WorkFigures figures = {};  ///< of the device that it is for
@@ -62,6 +64,11 @@ struct TileProblem {
 
   int64_t scratch_bytes(const Box& made, Interval step) const {
     return scratch ? scratch(made, step, figures) : 0;
+  }
+  double pace_of(const Box& made, Interval step) const {
+    constexpr double kWithoutCopies = 0.5;  // about, of convolutions as of products
+    if (pace) return pace(made, step, figures);
+    return figures.spare.has_copies ? 1 : kWithoutCopies;
   }
   int64_t element_bytes() const { return state_bytes > 0 ? state_bytes : itemsize(output.dtype); }
   Outside outside_of(size_t input) const {

@@ -62,4 +62,9 @@ int64_t product_bytes(const ProductExtents& e, DType dtype, DType result,
   return workspace + (is_short ? padded_bytes(e, dtype, result, figures) : 0);
 }
 
+double product_pace(const ProductExtents& e, DType dtype, const WorkFigures& figures) {
+  if (dtype != DType::kFloat32 || !figures.is_gpu() || !figures.splits_products) return 1;
+  return split_bytes(e, figures) > 0 ? 1 : kernels::library_pace(figures.multiprocessors);
+}
+
 }  // namespace cuop

@@ -1,4 +1,5 @@
-// What products of matrices take of a device's memory beside operands and result. Pure.
+// What products of matrices take of a device's memory beside operands and result, and how much of
+// its speed they reach. Pure.
 #pragma once
 
 #include <cstdint>
@@ -20,5 +21,9 @@ struct ProductExtents {
 /// workspace.
 int64_t product_bytes(const ProductExtents& extents, DType dtype, DType result,
                       const WorkFigures& figures);
+
+/// The part that they reach of the speed of large ones, which float32 has by parts: of matrices for
+/// which parts do not pay, or find no room, less.
+double product_pace(const ProductExtents& extents, DType dtype, const WorkFigures& figures);
 
 }  // namespace cuop

@@ -30,6 +30,9 @@ constexpr int kFewestMultiprocessors = 100;
 /// ahead would leave no lines in the L2 cache for those behind, and the GPU deals out the tiles.
 constexpr int64_t kShortDepth = 512;
 
+/// Operations a second of cuBLASLt's products.
+constexpr double kLibraryRate = 4.9e13;
+
 /// Seconds of the parts' product by tiles of so many columns. Measured on H100s, where products of
 /// this length are bound by power: a step of the depth, and a tile's beginning and end, which takes
 /// longer where rows of an odd length cannot be written in pairs.
@@ -46,10 +49,17 @@ double product_seconds(int64_t m, int64_t n, int64_t k, int64_t batch, int colum
 
 double split_step_seconds(int columns) { return columns < 128 ? 0.68e-6 : 1.18e-6; }
 
+double library_pace(int multiprocessors) {
+  constexpr int kColumns = 128;
+  constexpr double kStepOperations = 2.0 * jit::kSplitRows * kColumns * jit::kSplitDepth;
+  return std::min(
+      1.0, kLibraryRate * split_step_seconds(kColumns) / (kStepOperations * multiprocessors));
+}
+
 int split_columns(int64_t m, int64_t n, int64_t k, int64_t batch, int multiprocessors) {
-  // cuBLASLt's: 49 TFLOP/s, the result's bytes behind it. Splitting reads 4 bytes of an element and
-  // writes 6; two kernels are begun, not one.
-  constexpr double kLibraryRate = 4.9e13, kWriteRate = 3e12, kLibraryStart = 1e-5;
+  // cuBLASLt's, the result's bytes behind it. Splitting reads 4 bytes of an element and writes 6;
+  // two kernels are begun, not one.
+  constexpr double kWriteRate = 3e12, kLibraryStart = 1e-5;
   constexpr double kSplitRate = 2.4e12, kStart = 8e-6, kSurely = 0.9;
   const auto x = static_cast<double>(m), y = static_cast<double>(n), z = static_cast<double>(k);
   const auto count = static_cast<double>(batch);

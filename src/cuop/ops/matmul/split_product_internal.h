@@ -15,6 +15,10 @@ inline constexpr const char* kSplitPrecision = "bf16x6";
 /// time on a GPU of so many multiprocessors: 64 or 128; 0 where cuBLASLt is expected to be faster.
 int split_columns(int64_t m, int64_t n, int64_t k, int64_t batch, int multiprocessors);
 
+/// What cuBLASLt reaches of the speed of long products by parts on a GPU of so many
+/// multiprocessors.
+double library_pace(int multiprocessors);
+
 /// Seconds of 32 of the depth of a tile with 64 sums of each of two warpgroups by so many columns.
 double split_step_seconds(int columns);
 
