@@ -93,6 +93,49 @@ TEST(Layout, ReshapeFindsEveryPossibleView) {
   EXPECT_TRUE(try_reshape(slice(contiguous_layout({4, 6}), 0, 0, 2, 2), {2, 3, 2}));
 }
 
+Strides strides_of_result(const Shape& shape, const std::vector<Layout>& operands) {
+  std::vector<const Layout*> pointers;
+  for (const Layout& operand : operands) pointers.push_back(&operand);
+  const Layout result = layout_of_result(shape, pointers);
+  EXPECT_EQ(result.shape, shape);
+  EXPECT_EQ(result.offset, 0);
+  EXPECT_FALSE(may_self_overlap(result));
+  const Extent touched = extent(result);
+  EXPECT_EQ(touched.end - touched.begin, element_count(shape));
+  return result.strides;
+}
+
+Layout turned(const Shape& shape, const std::vector<int64_t>& axes) {
+  return permute(contiguous_layout(shape), axes);
+}
+
+TEST(Layout, ResultsLieAsTheirOperands) {
+  const Layout rows = contiguous_layout({4, 6}), columns = turned({6, 4}, {1, 0});
+  EXPECT_EQ(strides_of_result({4, 6}, {}), (Strides{6, 1}));
+  EXPECT_EQ(strides_of_result({4, 6}, {columns}), (Strides{1, 4}));
+  EXPECT_EQ(strides_of_result({4, 6}, {columns, columns}), (Strides{1, 4}));
+  // Where they disagree, in rows.
+  EXPECT_EQ(strides_of_result({4, 6}, {columns, rows}), (Strides{6, 1}));
+  EXPECT_EQ(strides_of_result({4, 6}, {rows, columns}), (Strides{6, 1}));
+  EXPECT_EQ(strides_of_result({4, 6}, {columns, slice(rows, 0, 3, 4, -1)}), (Strides{6, 1}));
+  // Gaps and backward steps are not repeated.
+  EXPECT_EQ(strides_of_result({2, 6}, {slice(columns, 0, 3, 2, -2)}), (Strides{1, 2}));
+  EXPECT_EQ(strides_of_result({4, 3}, {slice(rows, 1, 0, 3, 2)}), (Strides{3, 1}));
+  // Along axes that are stretched or have one element an operand says nothing.
+  EXPECT_EQ(strides_of_result({4, 6}, {columns, contiguous_layout({6})}), (Strides{1, 4}));
+  EXPECT_EQ(strides_of_result({4, 6}, {columns, contiguous_layout({4, 1})}), (Strides{1, 4}));
+  EXPECT_EQ(strides_of_result({4, 6}, {contiguous_layout({4, 1}), contiguous_layout({6})}),
+            (Strides{6, 1}));
+  EXPECT_EQ(strides_of_result({4, 6}, {broadcast_to(rows, {4, 6}, "x"), columns}), (Strides{6, 1}));
+  // Of more axes each pair is asked.
+  EXPECT_EQ(strides_of_result({2, 3, 4}, {turned({3, 4, 2}, {2, 0, 1})}), (Strides{1, 8, 2}));
+  EXPECT_EQ(strides_of_result({2, 3, 4}, {turned({4, 3, 2}, {2, 1, 0}), contiguous_layout({4})}),
+            (Strides{1, 2, 6}));
+  EXPECT_EQ(strides_of_result({2, 3, 4}, {turned({3, 2, 4}, {1, 0, 2}), contiguous_layout({3, 4})}),
+            (Strides{4, 8, 1}));
+  EXPECT_EQ(strides_of_result({0, 6}, {turned({6, 0}, {1, 0})}), (Strides{6, 1}));
+}
+
 TEST(Layout, InferShape) {
   EXPECT_EQ(infer_shape({-1, 3}, 12, "reshape"), (Shape{4, 3}));
   EXPECT_THROW(infer_shape({-1, 5}, 12, "reshape"), ShapeError);

@@ -61,8 +61,8 @@ void expect_elements(const Tensor& given, const Tensor& wanted, const std::strin
                      Allowed&& allowed) {
   ASSERT_EQ(given.dtype(), wanted.dtype()) << what;
   ASSERT_EQ(given.shape(), wanted.shape()) << what;
-  const Tensor a = cast(to_device(given, kCpu), DType::kComplex128);
-  const Tensor b = cast(to_device(wanted, kCpu), DType::kComplex128);
+  const Tensor a = contiguous(cast(to_device(given, kCpu), DType::kComplex128));
+  const Tensor b = contiguous(cast(to_device(wanted, kCpu), DType::kComplex128));
   const auto* x = a.data<std::complex<double>>();
   const auto* y = b.data<std::complex<double>>();
   int shown = 0;

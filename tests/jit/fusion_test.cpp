@@ -177,7 +177,8 @@ TEST_F(Fusion, AGpusGroupHoldsAsManyValuesAsOneLaunchWrites) {
   const Scalar number(2.0);
   const jit::RecordedArgument argument{.number = &number};
   for (const Device device : {kCpu, Device{DeviceType::kCuda, 0}}) {
-    const auto group = std::make_shared<jit::Group>(Shape{10}, Stream{device, nullptr});
+    const auto group =
+        std::make_shared<jit::Group>(contiguous_layout({10}), Stream{device, nullptr});
     std::vector<Tensor> held;
     const auto record = [&] {
       return group->record_op(jit::find_op("exp"), {DType::kFloat32, DType::kFloat32},

@@ -1,6 +1,8 @@
 #include "cuop/core/layout.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
 #include <utility>
 #include <vector>
 
@@ -8,6 +10,32 @@
 #include "cuop/core/text.h"
 
 namespace cuop {
+
+namespace {
+
+/// Which of two axes lies within the other, as far as operands say.
+enum class Nesting : uint8_t { kUnknown, kFirstOuter, kFirstInner };
+
+/// The step of an operand along an axis of the shape that it is broadcast to; 0 says nothing.
+int64_t step_along(const Layout& operand, const Shape& shape, int axis) {
+  const int own = axis - (shape.ndim() - operand.ndim());
+  return own < 0 || operand.shape[own] == 1 ? 0 : std::abs(operand.strides[own]);
+}
+
+Nesting nesting_of(const Shape& shape, std::span<const Layout* const> operands, int first,
+                   int second) {
+  Nesting found = Nesting::kUnknown;
+  for (const Layout* operand : operands) {
+    const int64_t of_first = step_along(*operand, shape, first);
+    const int64_t of_second = step_along(*operand, shape, second);
+    if (of_first == 0 || of_second == 0) continue;
+    if (of_first >= of_second) return Nesting::kFirstOuter;
+    found = Nesting::kFirstInner;
+  }
+  return found;
+}
+
+}  // namespace
 
 bool Layout::is_contiguous() const {
   int64_t expected = 1;
@@ -26,6 +54,35 @@ Layout contiguous_layout(const Shape& shape) {
   for (int i = shape.ndim() - 1; i >= 0; --i) {
     layout.strides[i] = stride;
     stride *= std::max<int64_t>(shape[i], 1);
+  }
+  return layout;
+}
+
+Layout layout_of_result(const Shape& shape, std::span<const Layout* const> operands) {
+  const auto is_in_rows = [&](const Layout* operand) {
+    return operand->shape == shape && operand->is_contiguous();
+  };
+  if (shape.ndim() < 2 || std::any_of(operands.begin(), operands.end(), is_in_rows)) {
+    return contiguous_layout(shape);
+  }
+  std::array<int, kMaxDims> axes{};  // the one of the longest strides first
+  for (int axis = 0; axis < shape.ndim(); ++axis) {
+    int place = axis;
+    for (int k = axis - 1; k >= 0; --k) {
+      const Nesting nesting = nesting_of(shape, operands, axes[static_cast<size_t>(k)], axis);
+      if (nesting == Nesting::kFirstOuter) break;
+      if (nesting == Nesting::kFirstInner) place = k;
+    }
+    const auto begin = axes.begin();
+    std::move_backward(begin + place, begin + axis, begin + axis + 1);
+    axes[static_cast<size_t>(place)] = axis;
+  }
+  Layout layout = contiguous_layout(shape);
+  int64_t stride = 1;
+  for (int k = shape.ndim() - 1; k >= 0; --k) {
+    const int axis = axes[static_cast<size_t>(k)];
+    layout.strides[axis] = stride;
+    stride *= std::max<int64_t>(shape[axis], 1);
   }
   return layout;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 
 #include "cuop/core/dims.h"
 
@@ -22,6 +23,10 @@ struct Layout {
 
 /// Row-major layout from offset 0.
 Layout contiguous_layout(const Shape& shape);
+/// A layout of `shape` from offset 0 without gaps, its axes in the order in which those of the
+/// operands lie, which are broadcast to it: NumPy's order "K". Two axes stand as in a row-major
+/// layout where an operand has them so, or none has them the other way round.
+Layout layout_of_result(const Shape& shape, std::span<const Layout* const> operands);
 /// First and one-past-last element offsets that the layout touches ({0,0} when empty).
 struct Extent {
   int64_t begin = 0;

@@ -75,14 +75,15 @@ class Recorder {
     return is_current && !found->second.group->is_closed() ? &found->second : nullptr;
   }
 
-  /// The open group of that shape; a new one when there is none.
-  std::shared_ptr<Group> group_of(const Shape& shape, Device device) {
+  /// The open group of that shape; when there is none a new one, whose values lie as the arguments.
+  std::shared_ptr<Group> group_of(const Shape& shape, Device device,
+                                  std::span<const Argument> arguments) {
     std::erase_if(groups_, [](const auto& group) { return group->is_closed(); });
     const Stream stream = current_stream(device);
     for (const auto& group : groups_) {
       if (group->shape() == shape && group->stream() == stream) return group;
     }
-    groups_.push_back(std::make_shared<Group>(shape, stream));
+    groups_.push_back(std::make_shared<Group>(layout_of_result(shape, arguments), stream));
     return groups_.back();
   }
 
@@ -132,7 +133,7 @@ const Recorder::Place* Recorder::place_or_settle(const Tensor& tensor, const Sha
     flush(group, cat("its value of shape ", group->shape(), " is broadcast to ", shape).c_str());
     return nullptr;
   }
-  if (!(tensor.layout() == contiguous_layout(shape))) {
+  if (!(tensor.layout() == group->layout())) {
     flush(group, "a view of its value is used");
     return nullptr;
   }
@@ -153,7 +154,7 @@ Tensor Recorder::record_op(int code, OpTypes types, const Shape& shape, Device d
       used[i] = place != nullptr ? RecordedArgument{place->node, nullptr, nullptr}
                                  : RecordedArgument{-1, arguments[i].tensor, arguments[i].number};
     }
-    const std::shared_ptr<Group> group = group_of(shape, device);
+    const std::shared_ptr<Group> group = group_of(shape, device, arguments);
     if (const char* reason = group->obstacle(used)) {
       flush(group, reason);
       continue;
@@ -166,6 +167,15 @@ Tensor Recorder::record_op(int code, OpTypes types, const Shape& shape, Device d
 }
 
 }  // namespace
+
+Layout layout_of_result(const Shape& shape, std::span<const Argument> arguments) {
+  std::array<const Layout*, kMaxArity> layouts{};
+  size_t count = 0;
+  for (const Argument& argument : arguments) {
+    if (argument.tensor != nullptr) layouts[count++] = &argument.tensor->layout();
+  }
+  return cuop::layout_of_result(shape, std::span(layouts).first(count));
+}
 
 bool is_recording() { return *recorder().depth > 0 && kernel_fusion(); }
 
@@ -181,7 +191,7 @@ std::optional<Tensor> record_cast(const Tensor& tensor, DType dtype) {
   const std::shared_ptr<Group> group = place->group;
   if (!is_on_current_stream(*group)) return std::nullopt;
   const RecordedArgument argument{place->node, nullptr, nullptr};
-  if (!(tensor.layout() == contiguous_layout(group->shape()))) return std::nullopt;
+  if (!(tensor.layout() == group->layout())) return std::nullopt;
   if (const char* reason = group->obstacle({&argument, 1})) {
     recorder().flush(group, reason);
     return std::nullopt;
@@ -199,7 +209,7 @@ std::optional<Tensor> record_reduction(ReduceKind kind, const Tensor& tensor,
   const std::shared_ptr<Group> group = place->group;
   if (!is_on_current_stream(*group)) return std::nullopt;
   const int ndim = tensor.ndim(), count = static_cast<int>(axes.size());
-  if (count == 0 || !(tensor.layout() == contiguous_layout(group->shape()))) return std::nullopt;
+  if (count == 0 || !(tensor.layout() == group->layout())) return std::nullopt;
   for (int i = 0; i < count; ++i) {
     if (axes[static_cast<size_t>(i)] != ndim - count + i) return std::nullopt;
   }

@@ -130,20 +130,20 @@ int Group::add_argument(const RecordedArgument& argument, DType dtype) {
     unfused_bytes_ += argument.tensor->nbytes();
     return add_leaf(*argument.tensor);
   }
-  unfused_bytes_ += element_count(shape_) * itemsize(expr_.node(argument.node).dtype);
+  unfused_bytes_ += layout_.size() * itemsize(expr_.node(argument.node).dtype);
   return argument.node;
 }
 
-Group::Value Group::add_value(int node, const Shape& shape, const char* op) {
+Group::Value Group::add_value(int node, const Layout& layout, const char* op) {
   const DType dtype = expr_.node(node).dtype;
-  const int64_t bytes = element_count(shape) * itemsize(dtype);
+  const int64_t bytes = layout.size() * itemsize(dtype);
   auto storage = Storage::deferred(bytes, stream_.device, [self = shared_from_this()] {
     self->run("a value was needed outside of elementwise work");
   });
-  values_.push_back({node, storage, dtype, shape});
+  values_.push_back({node, storage, dtype, layout});
   ops_.push_back(op);
   unfused_bytes_ += bytes;
-  return {node, Tensor(std::move(storage), contiguous_layout(shape), dtype)};
+  return {node, Tensor(std::move(storage), layout, dtype)};
 }
 
 std::optional<Group::Value> Group::record_op(int code, OpTypes types,
@@ -157,14 +157,14 @@ std::optional<Group::Value> Group::record_op(int code, OpTypes types,
     nodes[i] = add_argument(arguments[i], is_condition ? DType::kBool : types.compute);
   }
   const int node = expr_.add_op(code, types, std::span(nodes).first(arguments.size()));
-  return add_value(node, shape_, op.name);
+  return add_value(node, layout_, op.name);
 }
 
 std::optional<Group::Value> Group::record_cast(const RecordedArgument& argument, DType dtype) {
   const std::lock_guard lock(mutex_);
   if (is_closed_) return std::nullopt;
   const int source = add_argument(argument, dtype);
-  return add_value(expr_.add_cast(source, dtype), shape_, "cast");
+  return add_value(expr_.add_cast(source, dtype), layout_, "cast");
 }
 
 std::optional<Group::Value> Group::record_reduction(ReduceKind kind, int node, int axes,
@@ -172,13 +172,13 @@ std::optional<Group::Value> Group::record_reduction(ReduceKind kind, int node, i
   const std::lock_guard lock(mutex_);
   if (is_closed_) return std::nullopt;
   const int source = expr_.add_cast(add_argument({.node = node}, dtype), dtype);
-  Shape shape;
-  for (int axis = 0; axis < shape_.ndim(); ++axis) {
-    const bool is_reduced = axis >= shape_.ndim() - axes;
-    if (!is_reduced || keepdims) shape.push_back(is_reduced ? 1 : shape_[axis]);
+  Shape kept;
+  for (int axis = 0; axis < shape().ndim(); ++axis) {
+    const bool is_reduced = axis >= shape().ndim() - axes;
+    if (!is_reduced || keepdims) kept.push_back(is_reduced ? 1 : shape()[axis]);
   }
   reduced_axes_ = axes;
-  return add_value(expr_.add_reduce(kind, source), shape, name(kind));
+  return add_value(expr_.add_reduce(kind, source), contiguous_layout(kept), name(kind));
 }
 
 void Group::run(const char* reason) {
@@ -210,7 +210,7 @@ bool Group::run_once(const char* reason, GroupReport* report) {
   const StreamScope scope(stream_);
   if (report != nullptr) {
     report->ops.assign(ops_.begin(), ops_.end());
-    report->shape = shape_;
+    report->shape = shape();
     report->unfused_bytes = unfused_bytes_;
     report->reason = reason;
   }
@@ -238,8 +238,8 @@ void Group::compute(GroupReport* report) {
     std::shared_ptr<Storage> storage = value.storage.lock();
     if (!storage) continue;
     // Others may look at the deferred storage meanwhile: it gets its memory when the work is done.
-    results.emplace_back(memory::allocate_storage(storage->nbytes(), stream_.device),
-                         contiguous_layout(value.shape), value.dtype);
+    results.emplace_back(memory::allocate_storage(storage->nbytes(), stream_.device), value.layout,
+                         value.dtype);
     bytes += storage->nbytes();
     held.push_back(std::move(storage));
     expr_.add_output(value.node);
@@ -254,7 +254,7 @@ void Group::compute(GroupReport* report) {
   std::vector<const Tensor*> leaves, outputs;
   for (const Tensor& leaf : leaves_) leaves.push_back(&leaf);
   for (const Tensor& result : results) outputs.push_back(&result);
-  jit::run(expr_, {shape_, reduced_axes_, leaves, parameters_, outputs});
+  jit::run(expr_, {shape(), reduced_axes_, leaves, parameters_, outputs});
   for (size_t i = 0; i < held.size(); ++i) {
     held[i]->fulfil(results[i].storage()->data(), results[i].storage());
   }

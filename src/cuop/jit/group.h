@@ -33,10 +33,12 @@ class Group final : NonCopyable, public std::enable_shared_from_this<Group> {
   static constexpr int kMaxParameters = 32;
 
   /// Its work belongs to the stream, whoever runs it.
-  Group(const Shape& shape, Stream stream) : shape_(shape), stream_(stream) {}
+  Group(const Layout& layout, Stream stream) : layout_(layout), stream_(stream) {}
   ~Group();
 
-  const Shape& shape() const { return shape_; }
+  const Shape& shape() const { return layout_.shape; }
+  /// How its values lie, those of reductions aside: without gaps.
+  const Layout& layout() const { return layout_; }
   Stream stream() const { return stream_; }
   bool is_closed() const;
   /// Why these arguments cannot join, or null when they can.
@@ -67,14 +69,14 @@ class Group final : NonCopyable, public std::enable_shared_from_this<Group> {
     int node;
     std::weak_ptr<Storage> storage;
     DType dtype;
-    Shape shape;
+    Layout layout;
   };
 
   int add_argument(const RecordedArgument& argument, DType dtype);
   int add_leaf(const Tensor& tensor);
   int find_leaf(const Tensor& tensor) const;
   int held_count() const;
-  Value add_value(int node, const Shape& shape, const char* op);
+  Value add_value(int node, const Layout& layout, const char* op);
   /// Fills `report` (optional); false when the group had run already.
   bool run_once(const char* reason, GroupReport* report);
   void compute(GroupReport* report);
@@ -87,7 +89,7 @@ class Group final : NonCopyable, public std::enable_shared_from_this<Group> {
   bool is_reader_ = false;               ///< is among those that run_readers() asks
   std::atomic<std::thread::id> runner_;  ///< who computes it now
   std::exception_ptr error_;
-  Shape shape_;
+  Layout layout_;
   Stream stream_;
   int reduced_axes_ = 0;
   Expr expr_;

@@ -19,6 +19,9 @@ struct Argument {
   const Scalar* number = nullptr;
 };
 
+/// As of their tensors' layouts (core/layout.h).
+Layout layout_of_result(const Shape& shape, std::span<const Argument> arguments);
+
 /// Records an operation whose checks have passed; the returned tensor is computed later. Only while
 /// recording.
 Tensor record_op(int code, OpTypes types, const Shape& shape, Device device,

@@ -77,7 +77,7 @@ double PoissonNorms::residual(const DistTensor& u) const {
     }
     const double scale = 1.0 / (dx_ * dx_);
     const FivePoint op{rhs_.shape(0), rhs_.shape(1), scale, scale, ends_};
-    const Tensor minus = multiply(cast(rhs, DType::kFloat64), -1.0);
+    const Tensor minus = contiguous(multiply(cast(rhs, DType::kFloat64), -1.0));
     return residual_rows(op, contiguous(cast(padded, DType::kFloat64)), minus, rhs_.box().low[0],
                          {});
   });

@@ -195,6 +195,26 @@ Bindings Part::bindings() const {
   return {shape_, 0, all.first(leaves_), parameters_, all.subspan(leaves_)};
 }
 
+std::optional<Part> as_one_line(const Bindings& bindings) {
+  const Layout& layout = bindings.outputs[0]->layout();
+  if (!(layout.shape == bindings.shape) || layout.is_contiguous()) return {};
+  int64_t last = 0;  // of its offsets from the first element, no two of which are the same
+  for (int axis = 0; axis < layout.ndim(); ++axis) {
+    if (layout.strides[axis] < 0) return {};
+    last += (layout.shape[axis] - 1) * layout.strides[axis];
+  }
+  if (last + 1 != layout.size()) return {};
+  std::vector<Tensor> lines;
+  for (const auto& group : {bindings.leaves, bindings.outputs}) {
+    for (const Tensor* tensor : group) {
+      const auto& [shape, strides, offset] = tensor->layout();
+      if (!(shape == layout.shape && strides == layout.strides)) return {};
+      lines.push_back(tensor->with_layout({{layout.size()}, {1}, offset}));
+    }
+  }
+  return Part(bindings, {layout.size()}, std::move(lines), false);
+}
+
 bool is_worth_arranging(const Bindings& bindings) {
   const auto lies_otherwise = [](const Tensor* tensor) { return !is_in_order(tensor->layout()); };
   const auto& [leaves, outputs] = std::tie(bindings.leaves, bindings.outputs);

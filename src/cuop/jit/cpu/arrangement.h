@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "cuop/core/tensor.h"
@@ -29,6 +30,9 @@ class Part {
   std::vector<const Tensor*> pointers_;
   bool is_in_planes_;
 };
+
+/// All elements as one line, where every tensor lies alike and without gaps, but not in rows.
+std::optional<Part> as_one_line(const Bindings& bindings);
 
 /// Whether the elements of some tensor lie in another order than they are computed in, and are so
 /// many that another order pays.

@@ -362,9 +362,11 @@ void run_cpu(const Expr& expr, const Bindings& bindings, const BlockTable& table
   settle(bindings);
   const Program& program = compiled(expr, table);
   // The order of sums decides their last bits.
-  if (!program.reductions.empty() || !is_worth_arranging(bindings)) {
-    return run_program(program, bindings, work);
+  if (!program.reductions.empty()) return run_program(program, bindings, work);
+  if (const auto line = as_one_line(bindings)) {
+    return run_program(program, line->bindings(), work);
   }
+  if (!is_worth_arranging(bindings)) return run_program(program, bindings, work);
   for (const Part& part : arranged(bindings, kPlaneBytes, program.widest)) {
     run_program(program, part.bindings(), work, part.is_in_planes());
   }

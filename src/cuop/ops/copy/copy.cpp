@@ -108,7 +108,9 @@ Tensor cast(const Tensor& tensor, DType dtype) {
   if (tensor.dtype() == dtype) return tensor;
   check_convertible("cast", tensor.dtype(), dtype);
   if (auto fused = jit::record_cast(tensor, dtype)) return *fused;
-  Tensor result = empty(tensor.shape(), dtype, tensor.device());
+  const Layout* const given = &tensor.layout();
+  Tensor result =
+      empty_laid_out(layout_of_result(given->shape, {&given, 1}), dtype, tensor.device());
   copy_into(result, tensor);
   return result;
 }

@@ -28,7 +28,7 @@ Tensor copy(const Tensor& x, const Tensor* out = nullptr);
 Tensor contiguous(const Tensor& tensor);
 /// DTypeError, naming `who`, where elements of `from` are not converted to `to`.
 void check_convertible(const char* who, DType from, DType to);
-/// The tensor itself when it already has that dtype, else a converted row-major copy.
+/// The tensor itself when it already has that dtype, else a converted copy that lies as it does.
 Tensor cast(const Tensor& tensor, DType dtype);
 /// The same for values that have to be kept: OverflowError, naming `who` and the first of them,
 /// when an integer dtype cannot hold one (fractions are cut off before).

@@ -8,7 +8,10 @@
 namespace cuop {
 
 Tensor empty(const Shape& shape, DType dtype, Device device) {
-  const Layout layout = contiguous_layout(shape);
+  return empty_laid_out(contiguous_layout(shape), dtype, device);
+}
+
+Tensor empty_laid_out(const Layout& layout, DType dtype, Device device) {
   const int64_t nbytes = checked_multiply(layout.size(), itemsize(dtype));
   return {memory::allocate_storage(nbytes, device), layout, dtype};
 }

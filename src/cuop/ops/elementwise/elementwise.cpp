@@ -77,7 +77,9 @@ int kind_rank(DType dtype) {
 
 /// The given output, which may be of another dtype of the result's kind or a higher one.
 Tensor prepare(const Call& call, DType result, const Tensor* out) {
-  if (out == nullptr || !out->is_defined()) return empty(call.shape, result, call.device);
+  if (out == nullptr || !out->is_defined()) {
+    return empty_laid_out(jit::layout_of_result(call.shape, call.used()), result, call.device);
+  }
   const bool is_convertible = kind_rank(result) <= kind_rank(out->dtype());
   const Tensor prepared = prepare_output(call.who, out, call.shape,
                                          is_convertible ? out->dtype() : result, call.device);
