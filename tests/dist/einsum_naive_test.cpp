@@ -194,8 +194,8 @@ TEST(EinsumNaive, LargerProductsRunAtMoreOfTheRate) {
   const Plan even = alone(projection(), machine);
   machine.short_speed = 0.5;
   const Plan uneven = alone(projection(), machine);
-  const double side = std::cbrt(8.0 * 2048 * 1024 * 1024);
-  EXPECT_NEAR(uneven.seconds(), even.seconds() / product_efficiency(machine, side),
+  const ProductSides sides{8.0 * 2048, 1024, 1024};
+  EXPECT_NEAR(uneven.seconds(), even.seconds() / product_efficiency(machine, sides),
               1e-9 * even.seconds());
   EXPECT_EQ(uneven.flops(), even.flops());
   // Each product of a batch is as large as it is, however many there are.

@@ -319,11 +319,30 @@ TEST(Machine, TransformsOfLongLinesAreSlower) {
 TEST(Machine, ShortProductsAreSlower) {
   Machine machine;
   machine.short_speed = 0.64;
-  EXPECT_DOUBLE_EQ(product_efficiency(machine, 64), 0.64);
-  EXPECT_DOUBLE_EQ(product_efficiency(machine, 1024), 0.64);
-  EXPECT_NEAR(product_efficiency(machine, 1024 * std::sqrt(8.0)), 0.8, 1e-12);
-  EXPECT_DOUBLE_EQ(product_efficiency(machine, 8192), 1.0);
-  EXPECT_DOUBLE_EQ(product_efficiency(machine, 1e5), 1.0);
+  const auto of = [&](double m, double n, double k) {
+    return product_efficiency(machine, {m, n, k});
+  };
+  EXPECT_NEAR(of(1024, 1024, 1024), 0.64, 1e-12);
+  EXPECT_NEAR(of(8192, 8192, 8192), 1.0, 1e-12);
+  EXPECT_DOUBLE_EQ(of(1e5, 1e5, 1e5), 1.0);
+  EXPECT_DOUBLE_EQ(of(1, 8192, 8192), 0.3);  // of a matrix and a vector other kernels
+  EXPECT_DOUBLE_EQ(of(300, 20000, 4000), of(20000, 300, 4000));
+  // A short side of the result costs more than a short depth, which costs more than none.
+  EXPECT_LT(of(500, 8192, 8192), of(8192, 8192, 500));
+  EXPECT_LT(of(8192, 8192, 500), of(8192, 8192, 8192));
+  double before = 0;
+  for (double side = 1; side < 1e5; side *= 2) {
+    EXPECT_GE(of(side, 4096, 4096), before);
+    before = of(side, 4096, 4096);
+  }
+  for (const double speed : {1e-3, 0.2, 0.3, 0.9, 1.0, 2.0}) {
+    machine.short_speed = speed;
+    for (const double side : {1.0, 100.0, 1024.0, 3000.0, 1e6}) {
+      EXPECT_GE(of(side, side, side), 0.3) << speed;
+      EXPECT_LE(of(side, side, side), 1.0) << speed;
+    }
+  }
+  EXPECT_DOUBLE_EQ(of(10, 10, 10), 1.0);  // where short ones are as quick as long ones
 }
 
 }  // namespace

@@ -102,10 +102,16 @@ double fft_efficiency(const Machine& machine, int64_t line_bytes) {
   return machine.fft_speed * std::pow(machine.long_fft_speed / machine.fft_speed, part);
 }
 
-double product_efficiency(const Machine& machine, double side) {
-  const double within = std::clamp(side, kShortProduct, kLongProduct);
-  const double part = std::log2(kLongProduct / within) / std::log2(kLongProduct / kShortProduct);
-  return std::pow(machine.short_speed, part);
+double product_efficiency(const Machine& machine, const ProductSides& sides) {
+  constexpr double kOfTiles = 0.5;  // of GPUs; fitted to products of 200 shapes on an H200
+  constexpr double kLeast = 0.3;    // of other kernels, which serve the thinnest shapes
+  const auto share = [](const ProductSides& of) { return 1 / of.m + 1 / of.n + kOfTiles / of.k; };
+  const double of_short = share({kShortProduct, kShortProduct, kShortProduct});
+  const double of_long = share({kLongProduct, kLongProduct, kLongProduct});
+  const double speed = std::clamp(machine.short_speed, kLeast, 1.0);
+  // (1 + cost of_long) / (1 + cost of_short) is short_speed.
+  const double cost = (1 - speed) / (speed * of_short - of_long);
+  return std::clamp((1 + cost * of_long) / (1 + cost * share(sides)), kLeast, 1.0);
 }
 
 double compute_seconds(const Machine& machine, double flops, int64_t bytes, DType dtype) {

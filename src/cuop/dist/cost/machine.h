@@ -80,10 +80,15 @@ inline constexpr int64_t kShortLine = 256 << 10, kLongLine = 8 << 20;
 /// Seconds for `flops` on operands that are `bytes` long: the slower of arithmetic and memory.
 double compute_seconds(const Machine& machine, double flops, int64_t bytes, DType dtype);
 
-/// Sides of products of which many at a time run at short_speed, and of those at the full rate.
+/// Of a product [m, k] @ [k, n].
+struct ProductSides {
+  double m = 1, n = 1, k = 1;
+};
+/// Sides of square products that run at short_speed, and of those at the full rate.
 inline constexpr double kShortProduct = 1024, kLongProduct = 8192;
-/// The rate of many products of this side (of other shapes the cube root of M N K), in parts of
-/// that of large ones.
-double product_efficiency(const Machine& machine, double side);
+/// The rate of a product in parts of that of large ones. What an element of an operand takes before
+/// it is multiplied counts for the n or the m results that it serves, and the beginning and the end
+/// of a tile for its k.
+double product_efficiency(const Machine& machine, const ProductSides& sides);
 
 }  // namespace cuop::dist

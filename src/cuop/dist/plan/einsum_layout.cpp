@@ -1,7 +1,6 @@
 #include "cuop/dist/plan/einsum_layout.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "cuop/core/byte_size.h"
@@ -101,7 +100,8 @@ StepCost step_cost(const EinsumTask& task, size_t order, size_t number,
   const PairIndices pair = pair_of(step, tensors);
   if (!pair.is_matrix_product() || worked <= 0.0) return cost;
   const PairForm& form = task.forms[order][number];
-  cost.efficiency = product_efficiency(machine, std::cbrt(worked / elements(form.batch)));
+  cost.efficiency = product_efficiency(
+      machine, {elements(pair.left), elements(pair.right), elements(pair.summed)});
   double copied = 0;
   if (form.copies_left) copied += elements(tensors[static_cast<size_t>(step.left)]);
   if (form.copies_right) copied += elements(tensors[static_cast<size_t>(step.right)]);

@@ -11,7 +11,7 @@ namespace cuop::dist {
 namespace {
 
 double efficiency_of(const MapProblem& problem, const Machine& machine) {
-  if (problem.product_side > 0.0) return product_efficiency(machine, problem.product_side);
+  if (problem.product) return product_efficiency(machine, *problem.product);
   return problem.speed == nullptr ? 1.0 : machine.*problem.speed;
 }
 

@@ -29,10 +29,10 @@ struct MapProblem {
   std::vector<MapChoice> choices;
   double flops_per_element = 1;      ///< of the result
   double Machine::*speed = nullptr;  ///< figure that is the efficiency of add_compute; none: 1
-  double product_side = 0;           ///< of products, of which that is product_efficiency
-  bool is_elementwise = false;       ///< an element of the result takes one of each input
-  bool skips_elements = false;       ///< of the inputs some may be read by nobody
-  bool may_chunk = false;            ///< arithmetic takes so long that moves may hide behind it
+  std::optional<ProductSides> product = {};  ///< whose product_efficiency it is instead
+  bool is_elementwise = false;               ///< an element of the result takes one of each input
+  bool skips_elements = false;               ///< of the inputs some may be read by nobody
+  bool may_chunk = false;          ///< arithmetic takes so long that moves may hide behind it
   std::optional<Sharding> wanted;  ///< where the result is wanted; none leaves it where it is made
 };
 

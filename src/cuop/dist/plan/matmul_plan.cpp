@@ -18,22 +18,29 @@ constexpr int64_t kMostPanels = 1 << 10;
 
 constexpr const char* kProduct = "C = A @ B of the local blocks";
 
+/// The product of the blocks of the rank that has most to do, or all of whose blocks are empty.
+struct LocalProduct {
+  ProductSides sides;
+  double flops = 0;
+};
+
 /// Products of all but the largest matrices hide little of what they read and write. Those of
 /// 16-bit floats copy each matrix where rows fill no whole 16 bytes
 /// (ops/matmul/padded_product_internal.h).
 PlanStep product_step(const MatmulProblem& problem, const Machine& machine, DType dtype,
-                      double flops, int64_t bytes, const std::string& text = kProduct) {
+                      const LocalProduct& local, int64_t bytes,
+                      const std::string& text = kProduct) {
   const bool is_copied = itemsize(dtype) == 2 && (problem.n % 8 != 0 || problem.k % 8 != 0);
   Plan plan;
-  add_compute(plan, machine, text, flops, 0, dtype);
+  add_compute(plan, machine, text, local.flops, 0, dtype, product_efficiency(machine, local.sides));
   plan.steps[0].seconds += compute_seconds(machine, 0, is_copied ? 3 * bytes : bytes, dtype);
   return plan.steps[0];
 }
 
 /// Of operands in float32 that are rounded first, so that the product has to be scaled.
 PlanStep narrow_product_step(const MatmulProblem& problem, const Machine& machine, DType wire,
-                             double flops, int64_t operands, int64_t result) {
-  PlanStep step = product_step(problem, machine, wire, flops, operands / 2 + result,
+                             const LocalProduct& local, int64_t operands, int64_t result) {
+  PlanStep step = product_step(problem, machine, wire, local, operands / 2 + result,
                                cat(kProduct, ", rounded to ", wire));
   // Operands are read to find their largest elements, and to be rounded.
   const int64_t passes = 2 * operands + operands / 2 + 2 * result;
@@ -137,13 +144,15 @@ Plan plan_grid(const MatmulProblem& problem, const Machine& machine, const std::
     add_compute(plan, machine, cat("what travels rounded to ", wire, " and back"), 0,
                 4 * elements * itemsize(problem.dtype), problem.dtype);
   }
-  double flops = 0;
+  LocalProduct local;
   for (int rank = 0; rank < plan.ranks; ++rank) {
     const Box block = a.owner_box(a_shape, rank);
     if (block.empty()) continue;
-    flops =
-        std::max(flops, 2.0 * static_cast<double>(block.size()) *
-                            static_cast<double>(b.owner_box(b_shape, rank).interval(1).length()));
+    const ProductSides sides{static_cast<double>(block.interval(0).length()),
+                             static_cast<double>(b.owner_box(b_shape, rank).interval(1).length()),
+                             static_cast<double>(block.interval(1).length())};
+    const double flops = 2.0 * sides.m * sides.n * sides.k;
+    if (flops > local.flops) local = {sides, flops};
   }
   const int64_t a_bytes = largest_block(a_shape, problem.dtype, a);
   const int64_t b_bytes = largest_block(b_shape, problem.dtype, b);
@@ -151,13 +160,13 @@ Plan plan_grid(const MatmulProblem& problem, const Machine& machine, const std::
   const DType summed = partial == c ? problem.dtype : wide;
   const int64_t c_bytes = largest_block(c_shape, summed, partial);
   PlanStep product =
-      product_step(problem, machine, problem.dtype, flops, a_bytes + b_bytes + c_bytes);
+      product_step(problem, machine, problem.dtype, local, a_bytes + b_bytes + c_bytes);
   const bool travels = !same_owners(problem.a, a, a_shape) || !same_owners(problem.b, b, b_shape);
   const bool can_narrow = problem.may_narrow && wire != problem.dtype && travels;
   bool is_narrow = false;
   if (can_narrow && problem.dtype == DType::kFloat32) {
     const PlanStep narrow =
-        narrow_product_step(problem, machine, wire, flops, a_bytes + b_bytes, c_bytes);
+        narrow_product_step(problem, machine, wire, local, a_bytes + b_bytes, c_bytes);
     is_narrow = narrow.seconds < product.seconds;
     if (is_narrow) product = narrow;
   }
