@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -112,6 +113,29 @@ TEST(Arrangement, IsWorthItForManyElementsInAnotherOrder) {
   EXPECT_FALSE(is_worth(transposed(zeros({70, 50})), zeros({50, 70})));
   EXPECT_TRUE(is_worth(transposed(zeros({150, 150})), zeros({150, 150})));
   EXPECT_FALSE(is_worth(slice(zeros({200, 200}), 1, 0, 150), zeros({200, 150})));  // in order
+}
+
+TEST(Arrangement, TensorsThatLieAlikeAreOneLine) {
+  const auto line = [](const Tensor& leaf, const Tensor& out) {
+    const Tensor *leaves[] = {&leaf}, *outputs[] = {&out};
+    return as_one_line({out.shape(), 0, leaves, {}, outputs});
+  };
+  const auto turned = [](const Tensor& x) { return permute(x, std::vector<int64_t>{1, 2, 0}); };
+  const Shape shape{5, 4, 3};
+  const Tensor x = turned(zeros({3, 5, 4})), y = turned(zeros({3, 5, 4}, DType::kInt8));
+  const auto part = line(x, y);
+  ASSERT_TRUE(part);
+  EXPECT_EQ(part->bindings().shape, (Shape{60}));
+  EXPECT_EQ(part->bindings().leaves[0]->data(), x.data());
+  EXPECT_EQ(part->bindings().outputs[0]->data(), y.data());
+  EXPECT_TRUE(part->bindings().leaves[0]->is_contiguous());
+  EXPECT_FALSE(line(zeros(shape), zeros(shape)));  // in rows already
+  EXPECT_FALSE(line(zeros(shape), y));             // in another order
+  EXPECT_FALSE(line(zeros({3}), y));               // repeated
+  const Tensor gaps = turned(slice(zeros({3, 5, 8}), 2, 0, 4));
+  EXPECT_FALSE(line(gaps, gaps));
+  const Tensor back = slice(x, 0, std::nullopt, std::nullopt, -1);
+  EXPECT_FALSE(line(back, back));
 }
 
 TEST(Arrangement, ResultsAreThoseOfTensorsInOrder) {

@@ -18,7 +18,7 @@ constexpr int64_t kMostPanels = 1 << 10;
 
 constexpr const char* kProduct = "C = A @ B of the local blocks";
 
-/// The product of the blocks of the rank that has most to do, or all of whose blocks are empty.
+/// The product of the blocks of the rank that has most to do; without flops where all are empty.
 struct LocalProduct {
   ProductSides sides;
   double flops = 0;
