@@ -32,9 +32,11 @@ constexpr int64_t kSlotPadding = 192;
 constexpr int64_t kGrainCost = 64 * 1024;
 
 /// How the iteration space is cut into blocks. With reductions a block is a piece of one row or
-/// some whole rows, a row being what one result is made of.
+/// some whole rows, a row being what one result is made of. Without them the last elements, which
+/// fill no vectors and are computed aside, are a block by themselves.
 struct Blocks {
   int64_t total = 0;
+  int64_t even = 0;  ///< elements before those; all, with reductions
   int64_t size = 0;  ///< most elements of a block
   int64_t row = 0;   ///< elements of a row, 0 without reductions
   int64_t rows = 0;
@@ -51,8 +53,9 @@ struct Blocks {
       const int64_t start = (block % per_row) * size;
       return {(block / per_row) * row + start, std::min(size, row - start)};
     }
-    const int64_t step = row > 0 ? rows_per_block * row : size;
-    return {block * step, std::min(step, total - block * step)};
+    const int64_t step = row > 0 ? rows_per_block * row : size, start = block * step;
+    if (start >= even) return {even, total - even};
+    return {start, std::min(step, even - start)};
   }
 };
 
@@ -79,8 +82,10 @@ Blocks cut(const Program& program, const Bindings& bindings, int64_t size) {
   Blocks blocks;
   blocks.total = element_count(bindings.shape);
   blocks.size = size;
+  blocks.even = blocks.total;
   if (program.reductions.empty()) {
-    blocks.count = divide_up(blocks.total, blocks.size);
+    blocks.even = round_down(blocks.total, kBlockMultiple);
+    blocks.count = divide_up(blocks.even, blocks.size) + (blocks.even < blocks.total ? 1 : 0);
     return blocks;
   }
   const int first = bindings.shape.ndim() - bindings.reduced_axes;
