@@ -8,6 +8,10 @@
 #ifdef CUOP_HAS_GATHERED_ROWS
 #include "cuop/backend/cpu/gathers.h"
 #endif
+#if __has_include("cuop/backend/cpu/permutations.h")
+#include "cuop/backend/cpu/permutations.h"
+#define CUOP_HAS_UNPERMUTED_KERNELS
+#endif
 
 namespace cuop::jit {
 namespace {
@@ -22,6 +26,10 @@ BlockKernel chosen_kernel() {
   static const bool has_quick_gathers = isa::has_quick_gathers();
   const BlockKernel gathering = gathering_kernel<F, T>();
   if (gathering != nullptr && has_quick_gathers) return gathering;
+#endif
+#ifdef CUOP_HAS_UNPERMUTED_KERNELS
+  const BlockKernel unpermuted = unpermuted_kernel<F, T>();
+  if (unpermuted != nullptr && isa::has_slow_permutations()) return unpermuted;
 #endif
   return block_kernel<F, T>();
 }

@@ -8,6 +8,7 @@
 #include <limits>
 #include <numbers>
 
+#include "cuop/backend/cpu/permutations.h"
 #include "cuop/core/half.h"
 #include "cuop/jit/cpu/block_kernels.h"
 #include "cuop/jit/op_table.h"
@@ -24,12 +25,35 @@ using test::TrueFunction;
 template <class T>
 constexpr DType dtype_for = sizeof(T) == 4 ? DType::kFloat32 : DType::kFloat64;
 
-class Accuracy : public testing::TestWithParam<isa::Level> {
+/// The kernels of an instruction set: those that this processor takes, and of AVX2 those that
+/// processors take whose permutations are quick where this one's are not, or the other way round.
+struct Kernels {
+  isa::Level level;
+  std::string name;
+  const BlockTable* table;
+};
+std::vector<Kernels> all_kernels() {
+  std::vector<Kernels> result;
+  for (const isa::Level level : test::levels()) {
+    result.push_back({level, isa::name(level), &block_table(level)});
+    if (level != isa::Level::kV3) continue;
+    static const BlockTable others = isa::choose(level, []<class Level>(Level) {
+      BlockTable table = block_table(isa::Level::kV3);
+      add_float_kernels<Level>(table);
+      if (!isa::has_slow_permutations()) add_unpermuted_kernels<Level>(table);
+      return table;
+    });
+    result.push_back({level, result.back().name + "_of_others", &others});
+  }
+  return result;
+}
+
+class Accuracy : public testing::TestWithParam<Kernels> {
  protected:
   template <class T>
   std::vector<T> computed(std::string_view name, const std::vector<T>& x) const {
     std::vector<T> y(x.size());
-    const BlockKernel kernel = block_table(GetParam()).op(find_op(name), dtype_for<T>);
+    const BlockKernel kernel = GetParam().table->op(find_op(name), dtype_for<T>);
     kernel(y.data(), x.data(), nullptr, nullptr, static_cast<int64_t>(x.size()));
     return y;
   }
@@ -189,12 +213,12 @@ int compare_kernels(const BlockTable& one, const BlockTable& other) {
 }
 TEST_P(Accuracy, GatheredRowsGiveTheBitsOfLoadedOnes) {
   BlockTable loaded, gathered;
-  isa::choose(GetParam(), [&]<class Level>(Level) {
+  isa::choose(GetParam().level, [&]<class Level>(Level) {
     add_float_kernels<Level>(loaded);
     add_float_kernels<Level>(gathered);
     add_gathering_kernels<Level>(gathered);
   });
-  const bool has_gathers = GetParam() == isa::Level::kV4;
+  const bool has_gathers = GetParam().level == isa::Level::kV4;
   EXPECT_EQ(compare_kernels<float>(loaded, gathered), has_gathers ? 2 : 0);   // erfc, gelu
   EXPECT_EQ(compare_kernels<double>(loaded, gathered), has_gathers ? 3 : 0);  // and erf
 }
@@ -273,7 +297,7 @@ TEST_P(Accuracy, BlocksOfUsualArgumentsHaveTheSameAnswers) {
 
 TEST_P(Accuracy, AnArgumentMayBeOverwritten) {
   for (const TrueFunction& f : test::kTrueFunctions) {
-    const BlockKernel kernel = block_table(GetParam()).op(find_op(f.name), DType::kFloat64);
+    const BlockKernel kernel = GetParam().table->op(find_op(f.name), DType::kFloat64);
     // Once with arguments that the quick form does not cover, once without.
     for (const bool is_usual : {false, true}) {
       auto x = test::sample<double>(f, 400);
@@ -287,8 +311,20 @@ TEST_P(Accuracy, AnArgumentMayBeOverwritten) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, Accuracy, testing::ValuesIn(test::levels()),
-                         [](const auto& level) { return isa::name(level.param); });
+INSTANTIATE_TEST_SUITE_P(Levels, Accuracy, testing::ValuesIn(all_kernels()),
+                         [](const auto& kernels) { return kernels.param.name; });
+
+TEST(OtherKernels, AreOthers) {
+  for (const Kernels& kernels : all_kernels()) {
+    if (!kernels.name.ends_with("_of_others")) continue;
+    for (const char* name : {"sin", "cos", "erf"}) {
+      const auto op = [&](const BlockTable& table) {
+        return table.op(find_op(name), DType::kFloat32);
+      };
+      EXPECT_NE(op(*kernels.table), op(block_table(isa::Level::kV3))) << name;
+    }
+  }
+}
 
 TEST(AccuracyTable, NoFunctionStatesMoreThanIsPromised) {
   for (const OpInfo& op : op_table()) {

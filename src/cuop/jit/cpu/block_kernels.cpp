@@ -1,6 +1,7 @@
 #include "cuop/jit/cpu/block_kernels.h"
 
 #include "cuop/backend/cpu/gathers.h"
+#include "cuop/backend/cpu/permutations.h"
 
 namespace cuop::jit {
 
@@ -11,6 +12,7 @@ BlockTable make_table() {
   BlockTable table;
   add_float_kernels<Level>(table);
   if (isa::has_quick_gathers()) add_gathering_kernels<Level>(table);
+  if (isa::has_slow_permutations()) add_unpermuted_kernels<Level>(table);
   add_integer_kernels<Level>(table);
   add_complex_kernels<Level>(table);
   add_cast_kernels<Level>(table);

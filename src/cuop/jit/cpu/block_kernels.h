@@ -73,6 +73,10 @@ void add_float_kernels(BlockTable& table);
 /// the level has no gathers that may be quick, none. The results are the same bits.
 template <class Level>
 void add_gathering_kernels(BlockTable& table);
+/// Those of all arguments in place of those of intervals whose coefficients are looked up by
+/// permutations of eight floats; where the level's vectors have more of them, none.
+template <class Level>
+void add_unpermuted_kernels(BlockTable& table);
 template <class Level>
 void add_integer_kernels(BlockTable& table);
 template <class Level>

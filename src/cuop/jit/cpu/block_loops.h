@@ -209,18 +209,26 @@ void run_lane_pairs(void* out, const void* first, const void* second, const void
                n);
 }
 
+/// Those without a form for vectors.
+template <class F, class T>
+constexpr BlockKernel plain_kernel() {
+  if constexpr (HasAttempt<F, T>) {
+    return run_attempts<F, T>;
+  } else if constexpr (is_integer_type<T> && kIsIn<F, fn::FloorDivide, fn::Remainder>) {
+    return run_quotients<F, T>;
+  } else {
+    return run_block<F, T>;
+  }
+}
+
 template <class F, class T>
 constexpr BlockKernel block_kernel() {
   if constexpr (HasLaneForm<F, T> && F::arity == 2) {
     return run_lane_pairs<F, T>;
   } else if constexpr (HasLaneForm<F, T>) {
     return run_lanes<F, T, LoadedRows>;
-  } else if constexpr (HasAttempt<F, T>) {
-    return run_attempts<F, T>;
-  } else if constexpr (is_integer_type<T> && kIsIn<F, fn::FloorDivide, fn::Remainder>) {
-    return run_quotients<F, T>;
   } else {
-    return run_block<F, T>;
+    return plain_kernel<F, T>();
   }
 }
 
@@ -264,15 +272,33 @@ constexpr BlockKernel gathering_kernel() {
   return nullptr;
 }
 
+/// The plain one of a function whose form for vectors permutes eight floats; null where there is
+/// none.
+template <class F, class T>
+constexpr BlockKernel unpermuted_kernel() {
+#ifdef CUOP_HAS_LANE_FORMS
+  if constexpr (HasLaneForm<F, T>) {
+    if constexpr (PermutesEight<LaneForm<F, T>>) return plain_kernel<F, T>();
+  }
+#endif
+  return nullptr;
+}
+
+/// Enters the kernel of an operation, if there is one, in the place of what it had.
+template <class F, class T>
+void replace_op_kernel(BlockTable& table, BlockKernel kernel) {
+  if (kernel == nullptr) return;
+  table.ops[static_cast<size_t>(op_code<F>)][static_cast<size_t>(dtype_of<T>)] = kernel;
+}
+
 /// Enters those of all operations.
 template <class T, class... F>
 void add_gathering_kernels_of(BlockTable& table, FunctorList<F...>) {
-  const auto add = [&table]<class G>(const G*) {
-    const BlockKernel kernel = gathering_kernel<G, T>();
-    if (kernel == nullptr) return;
-    table.ops[static_cast<size_t>(op_code<G>)][static_cast<size_t>(dtype_of<T>)] = kernel;
-  };
-  (add(static_cast<const F*>(nullptr)), ...);
+  (replace_op_kernel<F, T>(table, gathering_kernel<F, T>()), ...);
+}
+template <class T, class... F>
+void add_unpermuted_kernels_of(BlockTable& table, FunctorList<F...>) {
+  (replace_op_kernel<F, T>(table, unpermuted_kernel<F, T>()), ...);
 }
 
 /// Enters the kernels of every operation that takes T.

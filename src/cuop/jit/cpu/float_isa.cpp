@@ -15,4 +15,9 @@ void add_gathering_kernels<isa::CUOP_ISA>(BlockTable& table) {
   add_gathering_kernels_of<double>(table, ElementwiseOps{});
 }
 
+template <>
+void add_unpermuted_kernels<isa::CUOP_ISA>(BlockTable& table) {
+  add_unpermuted_kernels_of<float>(table, ElementwiseOps{});
+}
+
 }  // namespace cuop::jit

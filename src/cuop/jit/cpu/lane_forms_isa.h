@@ -77,6 +77,7 @@ template <int First = 0, int Count>
 /// arguments.
 template <>
 struct LaneForm<fn::Erf, float> {
+  static constexpr bool kPermutesEight = true;
   [[gnu::always_inline]] static Lanes apply(Lanes x) {
     using C = ErfIntervals;
     constexpr float kWhole = accurate::Format<float>::kWhole;
@@ -114,6 +115,12 @@ template <class F, class T>
     if ((lanes >> k & 1) != 0) result[k] = F::apply(x[k], y[k]);
   }
 }
+
+/// Forms that permute vectors of eight floats (isa::has_slow_permutations()).
+template <class Form>
+concept PermutesEight = requires {
+  requires Form::kPermutesEight;
+};
 
 /// Functions by a table, whose rows `apply` has fetched by its first argument.
 template <class Form>
