@@ -5,12 +5,8 @@
 #include <cstring>
 
 #include "cuop/jit/cpu/block_loops.h"
-#ifdef CUOP_HAS_GATHERED_ROWS
+#if defined(CUOP_HAS_GATHERED_ROWS) || defined(CUOP_HAS_UNPERMUTED_KERNELS)
 #include "cuop/backend/cpu/gathers.h"
-#endif
-#if __has_include("cuop/backend/cpu/permutations.h")
-#include "cuop/backend/cpu/permutations.h"
-#define CUOP_HAS_UNPERMUTED_KERNELS
 #endif
 
 namespace cuop::jit {

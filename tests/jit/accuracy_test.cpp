@@ -8,7 +8,7 @@
 #include <limits>
 #include <numbers>
 
-#include "cuop/backend/cpu/permutations.h"
+#include "cuop/backend/cpu/gathers.h"
 #include "cuop/core/half.h"
 #include "cuop/jit/cpu/block_kernels.h"
 #include "cuop/jit/op_table.h"

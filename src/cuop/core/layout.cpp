@@ -77,12 +77,12 @@ Layout layout_of_result(const Shape& shape, std::span<const Layout* const> opera
     std::move_backward(begin + place, begin + axis, begin + axis + 1);
     axes[static_cast<size_t>(place)] = axis;
   }
-  Layout layout = contiguous_layout(shape);
-  int64_t stride = 1;
-  for (int k = shape.ndim() - 1; k >= 0; --k) {
-    const int axis = axes[static_cast<size_t>(k)];
-    layout.strides[axis] = stride;
-    stride *= std::max<int64_t>(shape[axis], 1);
+  Shape stored;
+  for (int k = 0; k < shape.ndim(); ++k) stored.push_back(shape[axes[static_cast<size_t>(k)]]);
+  const Layout in_rows = contiguous_layout(stored);
+  Layout layout{shape, Dims::filled(shape.ndim(), 0), 0};
+  for (int k = 0; k < shape.ndim(); ++k) {
+    layout.strides[axes[static_cast<size_t>(k)]] = in_rows.strides[k];
   }
   return layout;
 }

@@ -1,4 +1,5 @@
-// Whether this processor's gathers are worth it, which no instruction set says.
+// Whether this processor's gathers and permutations are worth it, which no instruction set says.
+// Inline, so that a benchmark without the library chooses as the library does.
 #pragma once
 
 #ifdef __x86_64__
@@ -9,14 +10,24 @@ namespace cuop::isa {
 
 /// Whether gathers take less time than loads of the elements one by one. On most processors they
 /// take about twice as much; on Intel's from Sapphire Rapids on, which are known by their
-/// operations on 16-bit floats, less. Inline, so that a benchmark without the library chooses as
-/// the library does.
+/// operations on 16-bit floats, less.
 inline bool has_quick_gathers() {
 #ifdef __x86_64__
   constexpr unsigned kFeatures = 7, kFloat16 = 1u << 23;
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (__get_cpuid_count(kFeatures, 0, &a, &b, &c, &d) == 0) return false;
   return __builtin_cpu_is("intel") != 0 && (d & kFloat16) != 0;
+#else
+  return false;
+#endif
+}
+
+/// Whether permutations of eight floats across a vector take so long that a polynomial for all
+/// arguments takes less time than those of intervals: on AMD's processors before those with
+/// AVX-512.
+inline bool has_slow_permutations() {
+#ifdef __x86_64__
+  return __builtin_cpu_is("amd") != 0 && __builtin_cpu_supports("avx512f") == 0;
 #else
   return false;
 #endif

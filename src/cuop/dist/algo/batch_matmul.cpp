@@ -63,7 +63,7 @@ Mapping map_product(const std::vector<Placement>& inputs) {
   mapping.flops_per_element = 2.0 * inner;
   const auto rows = static_cast<double>(mapping.shape[ndim - 2]),
              columns = static_cast<double>(mapping.shape[ndim - 1]);
-  if (rows * columns * inner > 0) mapping.product = ProductSides{rows, columns, inner};
+  mapping.product = ProductSides{rows, columns, inner};
   mapping.may_chunk = true;
   mapping.work = [](const std::vector<Part>& parts, const Box&, const Tensor* out) {
     return cuop::matmul(parts[0].local, parts[1].local, {}, out);

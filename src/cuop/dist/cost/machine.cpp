@@ -105,7 +105,9 @@ double fft_efficiency(const Machine& machine, int64_t line_bytes) {
 double product_efficiency(const Machine& machine, const ProductSides& sides) {
   constexpr double kOfTiles = 0.5;  // of GPUs; fitted to products of 200 shapes on an H200
   constexpr double kLeast = 0.3;    // of other kernels, which serve the thinnest shapes
-  const auto share = [](const ProductSides& of) { return 1 / of.m + 1 / of.n + kOfTiles / of.k; };
+  const auto share = [](const ProductSides& of) {  // of empty ones as of one element
+    return 1 / std::max(of.m, 1.0) + 1 / std::max(of.n, 1.0) + kOfTiles / std::max(of.k, 1.0);
+  };
   const double of_short = share({kShortProduct, kShortProduct, kShortProduct});
   const double of_long = share({kLongProduct, kLongProduct, kLongProduct});
   const double speed = std::clamp(machine.short_speed, kLeast, 1.0);

@@ -198,12 +198,8 @@ Bindings Part::bindings() const {
 std::optional<Part> as_one_line(const Bindings& bindings) {
   const Layout& layout = bindings.outputs[0]->layout();
   if (!(layout.shape == bindings.shape) || layout.is_contiguous()) return {};
-  int64_t last = 0;  // of its offsets from the first element, no two of which are the same
-  for (int axis = 0; axis < layout.ndim(); ++axis) {
-    if (layout.strides[axis] < 0) return {};
-    last += (layout.shape[axis] - 1) * layout.strides[axis];
-  }
-  if (last + 1 != layout.size()) return {};
+  const Extent touched = extent(layout);  // an output's, no two elements of which share one
+  if (touched.begin != layout.offset || touched.end - touched.begin != layout.size()) return {};
   std::vector<Tensor> lines;
   for (const auto& group : {bindings.leaves, bindings.outputs}) {
     for (const Tensor* tensor : group) {

@@ -1,7 +1,6 @@
 #include "cuop/jit/cpu/block_kernels.h"
 
 #include "cuop/backend/cpu/gathers.h"
-#include "cuop/backend/cpu/permutations.h"
 
 namespace cuop::jit {
 

@@ -276,7 +276,7 @@ constexpr BlockKernel gathering_kernel() {
 /// none.
 template <class F, class T>
 constexpr BlockKernel unpermuted_kernel() {
-#ifdef CUOP_HAS_LANE_FORMS
+#ifdef CUOP_HAS_UNPERMUTED_KERNELS
   if constexpr (HasLaneForm<F, T>) {
     if constexpr (PermutesEight<LaneForm<F, T>>) return plain_kernel<F, T>();
   }

@@ -117,6 +117,7 @@ template <class F, class T>
 }
 
 /// Forms that permute vectors of eight floats (isa::has_slow_permutations()).
+#define CUOP_HAS_UNPERMUTED_KERNELS
 template <class Form>
 concept PermutesEight = requires {
   requires Form::kPermutesEight;
