@@ -155,6 +155,7 @@ class ClusterConfig:
             machine.recurrence_speed = self.machine.recurrence_speed
             machine.message_overhead = self.machine.message_overhead
             machine.call_overhead = self.machine.call_overhead
+            machine.sharded_call_overhead = self.machine.sharded_call_overhead
             machine.overlap = self.machine.overlap
         machine.flops = min(self._tflops) * 1e12
         machine.memory_bandwidth = self.memory_bandwidth * 1e9

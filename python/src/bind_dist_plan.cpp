@@ -37,7 +37,7 @@ std::string json_of(const Machine& machine) {
   out << std::setprecision(17);
   JsonWriter json(out);
   json.open('{').members(
-      "version", 8, "flops", machine.flops, "half_speed", machine.half_speed, "double_speed",
+      "version", 9, "flops", machine.flops, "half_speed", machine.half_speed, "double_speed",
       machine.double_speed, "fft_speed", machine.fft_speed, "long_fft_speed",
       machine.long_fft_speed, "conv_speed", machine.conv_speed, "short_speed", machine.short_speed,
       "transposed_speed", machine.transposed_speed, "recurrence_speed", machine.recurrence_speed,
@@ -46,6 +46,9 @@ std::string json_of(const Machine& machine) {
       machine.network_bandwidth, "network_latency", machine.network_latency, "network_overhead",
       machine.network_overhead);
   if (machine.call_overhead > 0) json.members("call_overhead", machine.call_overhead);
+  if (machine.sharded_call_overhead > 0) {
+    json.members("sharded_call_overhead", machine.sharded_call_overhead);
+  }
   if (machine.overlap > 0) json.members("overlap", machine.overlap);
   if (machine.ranks_per_host > 0) json.members("ranks_per_host", machine.ranks_per_host);
   json.members("memory", machine.memory).close();
@@ -87,7 +90,10 @@ void bind_machine(Module& m) {
       .def_rw("latency", &Machine::latency)
       .def_rw("message_overhead", &Machine::message_overhead)
       .def_rw("call_overhead", &Machine::call_overhead,
-              "Seconds of a call beside its steps: agreement, launches and the wait for its end.")
+              "Seconds of a call beside its steps where one rank has the inputs: agreement, "
+              "launches and the wait for its end.")
+      .def_rw("sharded_call_overhead", &Machine::sharded_call_overhead,
+              "The same of tensors in parts.")
       .def_rw(
           "overlap", &Machine::overlap,
           "The part of a move that arithmetic hides: 1 of GPUs, which move beside it, 0 of hosts.")

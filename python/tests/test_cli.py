@@ -456,7 +456,7 @@ def test_a_machine_is_written_as_it_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        ('{"version": 9}', "version is 9; known are 1, 2, 3, 4, 5, 6, 7 and 8"),
+        ('{"version": 10}', "version is 10; known are 1, 2, 3, 4, 5, 6, 7, 8 and 9"),
         ('{"overlap": 1.5}', "overlap is 1.5; it must be a number from 0 to 1"),
         ('{"version": "2"}', "version is '2'"),
         ('{"version": true}', "version is True"),
@@ -486,7 +486,14 @@ def test_figures_that_no_machine_has(tmp_path, content, text):
 
 def test_figures_may_be_nothing_where_nothing_is_taken(tmp_path):
     figures = tmp_path / "machine.json"
-    costs = ("latency", "message_overhead", "call_overhead", "network_latency", "network_overhead")
+    costs = (
+        "latency",
+        "message_overhead",
+        "call_overhead",
+        "sharded_call_overhead",
+        "network_latency",
+        "network_overhead",
+    )
     figures.write_text(json.dumps(dict.fromkeys([*costs, "overlap", "duplex"], 0)))
     for more in ([], ["--memory-limit", "1M"]):
         done = cuop("plan", "matmul", "100", "100", "100", "--machine", str(figures), *more)

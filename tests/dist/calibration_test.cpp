@@ -4,6 +4,7 @@
 
 #include "cuop/core/text.h"
 #include "cuop/dist/algo/matmul.h"
+#include "cuop/dist/exec/call_frame.h"
 #include "cuop/dist/exec/report.h"
 #include "cuop/memory/limited.h"
 #include "cuop/tune/database.h"
@@ -52,6 +53,8 @@ TEST_F(Calibration, GivesAllRanksTheSameFiguresAndKeepsThem) {
       EXPECT_GT(machine.flops, 0.0);
       EXPECT_GT(machine.fft_speed, 0.0);
       EXPECT_GT(machine.call_overhead, 0.0);
+      EXPECT_GT(machine.sharded_call_overhead, 0.0);
+      EXPECT_EQ(last_report().plan.op, "");  // what was called to be timed is nobody's call
       EXPECT_NE(machine.fft_speed, Machine{}.fft_speed);
       EXPECT_NE(machine.long_fft_speed, Machine{}.long_fft_speed);
       EXPECT_NE(machine.conv_speed, Machine{}.conv_speed);
@@ -72,7 +75,7 @@ TEST_F(Calibration, MeasuresNothingWhereTheTunerIsFrozen) {
   run_ranks(2, [&](const CommunicatorPtr& comm) {
     Machine assumed;
     assumed.flops = comm->rank() == 0 ? 7e9 : 8e9;
-    EXPECT_EQ(calibrate(*comm, home(), Figures::kParts, assumed).flops, 7e9);  // rank 0's
+    EXPECT_EQ(calibrate(comm, home(), Figures::kParts, assumed).flops, 7e9);  // rank 0's
   });
 }
 
@@ -80,7 +83,7 @@ TEST_F(Calibration, ARankWithoutRoomLeavesWhatIsAssumed) {
   run_ranks(3, [&](const CommunicatorPtr& comm) {
     Machine assumed;
     assumed.flops = comm->rank() == 0 ? 7e9 : 8e9;
-    const auto found = [&] { return calibrate(*comm, home(), Figures::kParts, assumed).flops; };
+    const auto found = [&] { return calibrate(comm, home(), Figures::kParts, assumed).flops; };
     {
       const auto limited = memory::make_limited(home(), int64_t{1} << 16);
       std::optional<memory::ResourceScope> scope;
@@ -108,11 +111,30 @@ TEST_F(Calibration, ALongCallPlansWithWhatItsRanksFindOut) {
     const double seconds = last_report().plan.seconds();
     matmul(x, x);
     EXPECT_EQ(last_report().plan.seconds(), seconds);
-    EXPECT_EQ(last_report().plan.call_seconds, comm->figures(Figures::kParts)->call_overhead);
+    EXPECT_EQ(last_report().plan.call_seconds,
+              comm->figures(Figures::kParts)->sharded_call_overhead);
     EXPECT_THAT(last_report().plan.explain(),
                 ::testing::ContainsRegex("whole call +[0-9.]+ [mun]?s"));
     expect_rooted(comm, matmul_from_root(comm, on_root(comm, large), on_root(comm, large)),
                   expected, 1e-11, "from the root");
+    if (comm->rank() == 0) {
+      EXPECT_EQ(last_report().plan.call_seconds, comm->figures(figures_of(home()))->call_overhead);
+    }
+  });
+}
+
+TEST_F(Calibration, ALongCallGoesOnWithoutFiguresWhereARankHasNoRoomToMeasure) {
+  run_ranks(2, [&](const CommunicatorPtr& comm) {
+    const Tensor large = noise({1100, 1100});
+    const auto limited = memory::make_limited(home(), int64_t{60} << 20);
+    const DistTensor x = laid_out(comm, large, Sharding(Mesh::line(2), split_dim(2, 0)));
+    std::optional<memory::ResourceScope> scope;
+    if (comm->rank() == 1) scope.emplace(*limited);
+    const DistTensor product = matmul(x, x);
+    EXPECT_EQ(comm->figures(Figures::kParts), nullptr);
+    const Tensor rooted = matmul_from_root(comm, on_root(comm, large), on_root(comm, large));
+    EXPECT_EQ(comm->figures(figures_of(home())), nullptr);
+    expect_rooted(comm, rooted, gather_all(product), 1e-11, "without figures");
   });
 }
 

@@ -232,6 +232,7 @@ TEST(TwoLevels, FiguresAreReadBack) {
   Machine machine = cluster(8);
   machine.network_overhead = 1.0 / 3.0;
   machine.call_overhead = 1.0 / 7.0;
+  machine.sharded_call_overhead = 1.0 / 11.0;
   machine.overlap = 1.0 / 9.0;
   const std::optional<Machine> read = machine_from(to_text(machine));
   ASSERT_TRUE(read);
@@ -239,10 +240,16 @@ TEST(TwoLevels, FiguresAreReadBack) {
   EXPECT_EQ(read->ranks_per_host, 8);
   EXPECT_EQ(read->network_overhead, 1.0 / 3.0);
   EXPECT_EQ(read->call_overhead, 1.0 / 7.0);
+  EXPECT_EQ(read->sharded_call_overhead, 1.0 / 11.0);
   EXPECT_EQ(read->overlap, 1.0 / 9.0);
   EXPECT_TRUE(machine_from("v4 1 1 1 1 1 1 1 1 1 1 1 1 1 0 0 1"));
   EXPECT_EQ(machine_from("v4 1 1 1 1 1 1 1 1 1 1 1 1 1 0 0 1")->overlap, 0.0);
   EXPECT_TRUE(machine_from("v5 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1 0 1"));
+  const auto one_kind_of_call = machine_from("v8 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 0.5 4 0 0 1");
+  ASSERT_TRUE(one_kind_of_call);
+  EXPECT_EQ(one_kind_of_call->call_overhead, 4.0);
+  EXPECT_EQ(one_kind_of_call->sharded_call_overhead, 4.0);
+  EXPECT_FALSE(machine_from("v9 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 0.5 4 -1 0 0 1"));
   const std::optional<Machine> no_calls = machine_from("v3 1 1 1 1 1 1 1 1 1 1 1 1 1 4 99");
   ASSERT_TRUE(no_calls);
   EXPECT_EQ(no_calls->call_overhead, 0.0);

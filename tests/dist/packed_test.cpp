@@ -70,6 +70,7 @@ TEST(RootNote, ComesBack) {
   note.machine.latency = 0.1;
   note.machine.network_bandwidth = 0.3;
   note.machine.call_overhead = 0.2;
+  note.machine.sharded_call_overhead = 0.4;
   note.machine.overlap = 0.9;
   note.machine.recurrence_speed = 0;
   note.machine.ranks_per_host = 8;
@@ -100,6 +101,9 @@ TEST(RootNote, RefusesWhatIsNone) {
   for (const double wrong : {-1.0, std::numeric_limits<double>::quiet_NaN()}) {
     RootNote note;
     note.machine.call_overhead = wrong;
+    EXPECT_THAT(unpacking_error([&] { read_note(write_note(note)); }), HasSubstr("time of a call"));
+    note.machine.call_overhead = 0;
+    note.machine.sharded_call_overhead = wrong;
     EXPECT_THAT(unpacking_error([&] { read_note(write_note(note)); }), HasSubstr("time of a call"));
   }
   for (const double wrong : {-0.1, 1.1, std::numeric_limits<double>::quiet_NaN()}) {

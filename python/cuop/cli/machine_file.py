@@ -22,6 +22,7 @@ FIGURES = (
     "latency",
     "message_overhead",
     "call_overhead",
+    "sharded_call_overhead",
     "overlap",
     "network_bandwidth",
     "network_latency",
@@ -38,12 +39,13 @@ _COSTS = (
     "latency",
     "message_overhead",
     "call_overhead",
+    "sharded_call_overhead",
     "network_latency",
     "network_overhead",
 )
 #: Of the file: 1 knew no networks, 2 no transforms, 3 no calls, 4 nothing that overlaps, 5 no convolutions, 6 no short
-#: products, 7 no recurrences; without one it is read alike.
-_VERSIONS = (1, 2, 3, 4, 5, 6, 7, 8)
+#: products, 7 no recurrences, 8 no calls of tensors in parts; without one it is read alike.
+_VERSIONS = (1, 2, 3, 4, 5, 6, 7, 8, 9)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@
 #include "cuop/dist/agree.h"
 #include "cuop/dist/comm/launch.h"
 #include "cuop/dist/comm/rank_team.h"
-#include "cuop/dist/exec/calibration.h"
+#include "cuop/dist/exec/call_frame.h"
 #include "cuop/dist/exec/rank_machine.h"
 #include "cuop/dist/packed.h"
 #include "cuop/dist/rank_device.h"

@@ -13,6 +13,7 @@
 #include "cuop/dist/agree.h"
 #include "cuop/dist/comm/rank_team.h"
 #include "cuop/dist/exec/calibration.h"
+#include "cuop/dist/exec/call_frame.h"
 #include "cuop/dist/exec/rank_machine.h"
 #include "cuop/executor/call_plan.h"
 #include "cuop/executor/known_plans.h"
@@ -58,12 +59,13 @@ void settle_wire(Tiling& tiling, const TileMachine& machine) {
 }
 
 /// Plans with assumed figures; where the work will take long the ranks find out what they are.
-TilePlan agreed_plan(dist::Communicator& comm, const TileOperation& operation, Tiling& tiling,
-                     Device device, const TiledOptions& options, dist::HostPages pages) {
-  TileMachine machine = tile_machine(comm, device, options.limits, pages);
+TilePlan agreed_plan(const dist::CommunicatorPtr& comm, const TileOperation& operation,
+                     Tiling& tiling, Device device, const TiledOptions& options,
+                     dist::HostPages pages) {
+  TileMachine machine = tile_machine(*comm, device, options.limits, pages);
   settle_wire(tiling, machine);
   const TilePlan plan = plan_once(operation.text, tiling, machine, options.least_tiles);
-  const bool is_known = comm.figures(dist::figures_of(device)) != nullptr;
+  const bool is_known = comm->figures(dist::figures_of(device)) != nullptr;
   // A limit is one on what measuring takes too.
   const bool has_room = machine.memory >= dist::calibration_bytes(device);
   if (is_known || !has_room || plan.seconds < dist::kWorthMeasuring) return plan;
@@ -305,7 +307,7 @@ Tensor run_tiled(const dist::CommunicatorPtr& comm, const TileOperation& operati
         if (comm->size() > 1) headers = dist::broadcast_headers(*comm, headers, kRoot);
         device = work_device(*comm);
         tiling = operation.describe(headers.tensors);
-        plan = agreed_plan(*comm, operation, tiling, device, options,
+        plan = agreed_plan(comm, operation, tiling, device, options,
                            agreed_pages(*comm, arrays, into, tiling.stored(), device));
         tiling.figures = plan.figures;
       });
@@ -372,7 +374,7 @@ TilePlan plan_tiled(const dist::CommunicatorPtr& comm, const TileOperation& oper
       },
       [&] {
         Tiling tiling = operation.describe(inputs);
-        plan = agreed_plan(*comm, operation, tiling, work_device(*comm), options,
+        plan = agreed_plan(comm, operation, tiling, work_device(*comm), options,
                            dist::HostPages::kOrdinary);
       });
   return plan;

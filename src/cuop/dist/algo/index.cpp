@@ -7,7 +7,7 @@
 #include "cuop/core/text.h"
 #include "cuop/dist/agree.h"
 #include "cuop/dist/algo/pieces.h"
-#include "cuop/dist/exec/redistribute.h"
+#include "cuop/dist/exec/exchange.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"

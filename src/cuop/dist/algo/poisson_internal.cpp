@@ -2,8 +2,8 @@
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/exec/moved.h"
 #include "cuop/dist/exec/norms.h"
-#include "cuop/dist/exec/redistribute.h"
 #include "cuop/dist/exec/sweep.h"
 #include "cuop/dist/plan/map_plan.h"
 #include "cuop/ops/copy/copy.h"

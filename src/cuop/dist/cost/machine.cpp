@@ -22,10 +22,12 @@ constexpr Figure kTransformFigures[] = {&Machine::fft_speed, &Machine::long_fft_
                                         &Machine::transposed_speed};
 
 /// In front of a text that tells of networks, of one that tells of transforms too, of calls, of
-/// what overlaps, of convolutions, of short products, and of recurrences.
+/// what overlaps, of convolutions, of short products, of recurrences, and of calls of tensors in
+/// parts.
 constexpr std::string_view kWithNetwork = "v2 ", kWithTransforms = "v3 ", kWithCalls = "v4 ",
                            kWithOverlap = "v5 ", kWithConvolutions = "v6 ",
-                           kWithShortProducts = "v7 ", kWithRecurrences = "v8 ";
+                           kWithShortProducts = "v7 ", kWithRecurrences = "v8 ",
+                           kWithShardedCalls = "v9 ";
 
 bool is_half(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
 
@@ -128,18 +130,19 @@ double compute_seconds(const Machine& machine, double flops, int64_t bytes, DTyp
 std::string to_text(const Machine& machine) {
   std::ostringstream out;
   out.precision(17);
-  out << kWithRecurrences;
+  out << kWithShardedCalls;
   for (const Figure figure : kHostFigures) out << machine.*figure << ' ';
   for (const Figure figure : kNetworkFigures) out << machine.*figure << ' ';
   for (const Figure figure : kTransformFigures) out << machine.*figure << ' ';
   out << machine.conv_speed << ' ' << machine.short_speed << ' ' << machine.recurrence_speed << ' ';
-  out << machine.call_overhead << ' ' << machine.overlap << ' ' << machine.ranks_per_host << ' '
-      << machine.memory;
+  out << machine.call_overhead << ' ' << machine.sharded_call_overhead << ' ' << machine.overlap
+      << ' ' << machine.ranks_per_host << ' ' << machine.memory;
   return out.str();
 }
 
 std::optional<Machine> machine_from(const std::string& text) {
-  const bool has_recurrences = text.starts_with(kWithRecurrences);
+  const bool has_sharded_calls = text.starts_with(kWithShardedCalls);
+  const bool has_recurrences = has_sharded_calls || text.starts_with(kWithRecurrences);
   const bool has_short_products = has_recurrences || text.starts_with(kWithShortProducts);
   const bool has_convolutions = has_short_products || text.starts_with(kWithConvolutions);
   const bool has_overlap = has_convolutions || text.starts_with(kWithOverlap);
@@ -163,6 +166,8 @@ std::optional<Machine> machine_from(const std::string& text) {
     if (has_short_products) read(std::array{&Machine::short_speed});
     if (has_recurrences) in >> machine.recurrence_speed;
     if (has_calls) in >> machine.call_overhead;
+    machine.sharded_call_overhead = machine.call_overhead;
+    if (has_sharded_calls) in >> machine.sharded_call_overhead;
     if (has_overlap) in >> machine.overlap;
     in >> machine.ranks_per_host;
   }
@@ -170,7 +175,8 @@ std::optional<Machine> machine_from(const std::string& text) {
   is_sound = is_sound && !in.fail() && in.eof() && machine.memory > 0 &&
              machine.ranks_per_host >= 0 && machine.recurrence_speed >= 0 &&
              machine.recurrence_speed <= 1 && std::isfinite(machine.call_overhead) &&
-             machine.call_overhead >= 0 && machine.overlap >= 0 && machine.overlap <= 1;
+             machine.call_overhead >= 0 && std::isfinite(machine.sharded_call_overhead) &&
+             machine.sharded_call_overhead >= 0 && machine.overlap >= 0 && machine.overlap <= 1;
   return is_sound ? std::optional(machine) : std::nullopt;
 }
 

@@ -30,8 +30,10 @@ struct Machine {
   double network_bandwidth = 1.25e9;
   double network_latency = 3e-5;
   double network_overhead = 1e-6;
-  /// Seconds of a call beside its steps: to agree on it, to start work and to hear of its end.
+  /// Seconds of a call beside its steps: to agree on it, to start work and to hear of its end. Of
+  /// one whose inputs one rank has, and of one of tensors in parts.
   double call_overhead = 0;
+  double sharded_call_overhead = 0;
   /// The part of a move that arithmetic on the ranks' devices hides: GPUs move beside it, a host's
   /// cores do one of both.
   double overlap = 0;

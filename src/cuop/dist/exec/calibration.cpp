@@ -15,7 +15,11 @@
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/dist/agree.h"
+#include "cuop/dist/exec/call_frame.h"
+#include "cuop/dist/exec/moved.h"
 #include "cuop/dist/exec/rank_machine.h"
+#include "cuop/dist/exec/report.h"
+#include "cuop/dist/plan/matmul_plan.h"
 #include "cuop/ops/conv/conv.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
@@ -178,27 +182,65 @@ double exchange_seconds(Communicator& comm, const Tensor& sent, const Tensor& re
   });
 }
 
-/// What a call takes beside its moves and the arithmetic by these figures: ranks agree on it, hear
-/// of its inputs, multiply, and wait for their devices. The product is one that would take some
-/// microseconds at the rate of long ones, which short ones do not reach.
-double call_seconds(Communicator& comm, Device device, const Machine& machine) {
-  constexpr double kProduct = 5e-6;
-  const auto n = static_cast<int64_t>(std::cbrt(kProduct * machine.flops / 2.0));
-  const Tensor x = noise({n, n}, DType::kFloat32, device);
+/// A product whose plan is followed in the plainest way: B goes where it is read, each rank that
+/// has rows of A multiplies them.
+Operation short_product() {
+  Operation operation;
+  operation.text = "short product";
+  operation.names = {"A", "B"};
+  operation.plan = [](const PlanArguments& given) {
+    const Placement &a = given.inputs[0], &b = given.inputs[1];
+    return plan_matmul(
+        {a.shape[0], b.shape[1], a.shape[1], a.dtype, a.sharding, b.sharding, given.output},
+        given.machine, given.strategy);
+  };
+  operation.execute = [](const Plan& plan, const std::vector<DistTensor>& inputs) {
+    const DistTensor &a = inputs[0], b = moved_to(inputs[1], plan.inputs[1].sharding);
+    const Placement& c = plan.outputs[0];
+    const Tensor made = a.box().empty() ? Tensor() : matmul(a.local(), b.local());
+    return DistTensor(a.comm_ptr(), c.sharding, c.shape, c.dtype, made, a.device());
+  };
+  operation.alone = [](const Plan&, const std::vector<Tensor>& inputs) {
+    return matmul(inputs[0], inputs[1]);
+  };
+  return operation;
+}
+
+/// What a call takes on the slowest rank beside the steps of its plan, of which short ones do not
+/// reach the figures: what their starts take is the call's.
+template <class Call>
+double call_seconds(Communicator& comm, Device device, const Call& call) {
   const double whole = seconds_together(comm, device, [&] {
-    run_together(
-        comm, "what is called, with its arguments, on all ranks", [] {},
-        [&] {
-          broadcast_text(comm, "shapes and dtypes of some inputs, and figures of this machine", 0);
-          matmul(x, x);
-        });
+    call();
     backend::runtime(device).synchronize();
   });
-  return std::max(whole - kProduct, 1e-9);
+  return std::max(whole - filed_report().plan->seconds(), 1e-9);
+}
+
+/// Of short products: of matrices that one rank has, and of matrices in rows, of which one moves.
+void measure_calls(const CommunicatorPtr& comm, Device device, Machine& machine) {
+  constexpr int64_t kSide = 32;
+  const FiledReport before = filed_report();
+  const int ranks = comm->size(), rank = comm->rank();
+  const Operation operation = short_product();
+  const Tensor x = noise({kSide, kSide}, DType::kFloat32, device);
+  const std::vector<Tensor> on_root(2, rank == 0 ? x : Tensor());
+  const CallOptions rooted{.strategy = ranks > 1 ? "root" : "", .machine = machine};
+  machine.call_overhead =
+      call_seconds(*comm, device, [&] { call_rooted(comm, operation, on_root, rooted); });
+  const Sharding rows(Mesh::line(ranks), split_dim(2, 0));
+  const Interval mine = rows.owner_box(x.shape(), rank).interval(0);
+  const std::vector<DistTensor> parts(
+      2, DistTensor(comm, rows, x.shape(), x.dtype(), slice(x, 0, mine.low, mine.high), device));
+  const CallOptions sharded{.strategy = ranks > 1 ? "row" : "", .machine = machine};
+  machine.sharded_call_overhead =
+      call_seconds(*comm, device, [&] { call_sharded(operation, parts, sharded); });
+  file_report(before);
 }
 
 /// Nothing where a rank has no room for what is measured with.
-std::optional<Machine> measured(Communicator& comm, Device device) {
+std::optional<Machine> measured(const CommunicatorPtr& ranks, Device device) {
+  Communicator& comm = *ranks;
   const trace::Span span("calibrate ranks", "plan");
   Machine machine;
   bool has_room = true;
@@ -260,8 +302,8 @@ std::optional<Machine> measured(Communicator& comm, Device device) {
         &Machine::link_bandwidth}) {
     machine.*speed = agree_min(comm, machine.*speed);
   }
-  machine.call_overhead = call_seconds(comm, device, machine);  // of the slowest rank, as moves are
   machine.overlap = device.is_cpu() ? 0 : 1;
+  measure_calls(ranks, device, machine);
   return machine;
 }
 
@@ -270,8 +312,8 @@ std::optional<Machine> measured(Communicator& comm, Device device) {
 std::string figures_key(std::string_view kind, int ranks, int on_a_host, Device device) {
   const std::string threads =
       device.is_cpu() ? cat(backend::thread_count(), " threads, ") : std::string();
-  return cat("figures, recurrences too, of ranks ", kind, ", ", ranks, " of which ", on_a_host,
-             " on a host, ", threads, tune::machine_text(device));
+  return cat("figures, calls of both kinds too, of ranks ", kind, ", ", ranks, " of which ",
+             on_a_host, " on a host, ", threads, tune::machine_text(device));
 }
 
 std::optional<Machine> stored_figures(const std::string& key) {
@@ -323,12 +365,9 @@ int64_t calibration_bytes(Device device) {
   return device.is_cpu() ? int64_t{128} << 20 : int64_t{2} << 30;
 }
 
-Communicator::Figures figures_of(Device device) {
-  return device.is_cpu() ? Communicator::Figures::kHost : Communicator::Figures::kGpu;
-}
-
-Machine calibrate(Communicator& comm, Device device, Communicator::Figures of,
+Machine calibrate(const CommunicatorPtr& ranks, Device device, Communicator::Figures of,
                   const Machine& assumed, bool is_again) {
+  Communicator& comm = *ranks;
   const std::string key = figures_key(comm.kind(), comm.size(), comm.local_size(), device);
   std::string text;
   if (comm.rank() == 0) {
@@ -339,7 +378,7 @@ Machine calibrate(Communicator& comm, Device device, Communicator::Figures of,
   std::optional<Machine> machine = machine_from(text);
   if (!machine) {
     const auto begin = std::chrono::steady_clock::now();
-    machine = measured(comm, device);
+    machine = measured(ranks, device);
     // Not kept: there may be room another time.
     if (!machine) return machine_from(broadcast_text(comm, to_text(assumed), 0)).value();
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
@@ -359,7 +398,7 @@ Machine calibrate(const CommunicatorPtr& comm, Device device, bool is_again) {
   run_together(
       *comm, cat("calibrate", is_again ? " again" : ""), [] {},
       [&] {
-        machine = calibrate(*comm, device, Communicator::Figures::kParts,
+        machine = calibrate(comm, device, Communicator::Figures::kParts,
                             rank_machine(device, comm->reaches(device)), is_again);
         comm->figures(figures_of(device)) = comm->figures(Communicator::Figures::kParts);
       });

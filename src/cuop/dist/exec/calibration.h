@@ -9,23 +9,16 @@
 
 namespace cuop::dist {
 
-/// Predicted seconds from which on the ranks of a call measure what they are, if they have not yet:
-/// before that the figures are assumed.
-inline constexpr double kWorthMeasuring = 0.02;
-
 /// Bytes of the device that measuring takes.
 int64_t calibration_bytes(Device device);
 
-/// Figures of root's calls on this device.
-Communicator::Figures figures_of(Device device);
-
 /// Collective; `device` is where this rank computes. What these ranks measured before on machines
 /// like theirs (kept among the tuner's choices), else what they measure now, all at the same time:
-/// products in three dtypes, transforms, memory, the link to the next rank, short messages. Takes
-/// about a second. The slowest rank counts, so that all have the same figures. Where nothing may be
-/// measured (CUOP_TUNE_FROZEN) and nothing is kept, or a rank has no room for it, what rank 0
-/// assumes. `is_again` measures in any case. The communicator keeps the figures: `of`.
-Machine calibrate(Communicator& comm, Device device, Communicator::Figures of,
+/// products in three dtypes, transforms, memory, the link to the next rank, short messages, short
+/// calls. Takes about a second. The slowest rank counts, so that all have the same figures. Where
+/// nothing may be measured (CUOP_TUNE_FROZEN) and nothing is kept, or a rank has no room for it,
+/// what rank 0 assumes. `is_again` measures in any case. The communicator keeps the figures: `of`.
+Machine calibrate(const CommunicatorPtr& comm, Device device, Communicator::Figures of,
                   const Machine& assumed, bool is_again = false);
 
 /// Collective, by itself: the same for all calls on this communicator to come.

@@ -24,6 +24,6 @@ DistTensor run_sharded(const Operation& operation, const std::vector<DistTensor>
 /// only; undefined ones at the end are inputs left out. Where the first lies on a GPU the ranks
 /// work on theirs (rank_device); the others are copied to its device, where the result is.
 Tensor run_rooted(const CommunicatorPtr& comm, const Operation& operation,
-                  std::vector<Tensor> inputs, const CallOptions& options = {}, int root = 0);
+                  const std::vector<Tensor>& inputs, const CallOptions& options = {}, int root = 0);
 
 }  // namespace cuop::dist

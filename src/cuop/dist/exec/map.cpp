@@ -1,8 +1,8 @@
 #include "cuop/dist/exec/map.h"
 
 #include "cuop/dist/exec/made_in_chunks.h"
+#include "cuop/dist/exec/moved.h"
 #include "cuop/dist/exec/pipeline.h"
-#include "cuop/dist/exec/redistribute.h"
 #include "cuop/dist/plan/overlap.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"

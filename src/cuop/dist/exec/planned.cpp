@@ -44,7 +44,7 @@ std::string key_of(const Operation& operation, const CallOptions& options,
   Packer key;
   key.put(operation.text);
   key.put(options.strategy);
-  static_assert(std::is_trivially_copyable_v<Machine> && sizeof(Machine) == 20 * sizeof(double));
+  static_assert(std::is_trivially_copyable_v<Machine> && sizeof(Machine) == 21 * sizeof(double));
   key.append({reinterpret_cast<const char*>(&machine), sizeof machine});
   key.put(static_cast<int64_t>(inputs.size()));
   for (const Placement& input : inputs) {
@@ -54,6 +54,12 @@ std::string key_of(const Operation& operation, const CallOptions& options,
   }
   if (output) put(key, *output);
   return key.take();
+}
+
+/// Whether one rank has all inputs.
+bool is_rooted(const std::vector<Placement>& inputs) {
+  return std::all_of(inputs.begin(), inputs.end(),
+                     [](const Placement& x) { return x.sharding.single_rank() >= 0; });
 }
 
 /// Whether some rank has all of it.
@@ -105,7 +111,7 @@ std::shared_ptr<const Planned> planned(const Operation& operation, const CallOpt
   if (const auto* found = known.find(key)) return *found;
   const trace::Span span(cat("plan ", operation.text), "plan");
   Plan plan = operation.plan({inputs, output, machine, options.strategy});
-  plan.call_seconds = machine.call_overhead;
+  plan.call_seconds = is_rooted(inputs) ? machine.call_overhead : machine.sharded_call_overhead;
   const uint64_t hash = plan.hash();
   std::string label = cat(plan.op, " [", plan.strategy, ']');
   const auto made =

@@ -10,6 +10,8 @@
 #include "cuop/dist/agree.h"
 #include "cuop/dist/comm/checks.h"
 #include "cuop/dist/exec/calibration.h"
+#include "cuop/dist/exec/call_frame.h"
+#include "cuop/dist/exec/moved.h"
 #include "cuop/dist/header.h"
 #include "cuop/dist/plan/plan.h"
 #include "cuop/dist/rank_device.h"
@@ -19,11 +21,6 @@
 namespace cuop::dist {
 namespace {
 
-/// x under another sharding, of which this rank has `local`.
-DistTensor relaid(const DistTensor& x, const Sharding& sharding, Tensor local) {
-  return DistTensor(x.comm_ptr(), sharding, x.shape(), x.dtype(), std::move(local), x.device());
-}
-
 /// The wire for this tensor's way, the same on every rank. Long ones are worth measuring for.
 Wire by_cost(const DistTensor& x, const Sharding& to, const Wire& wire) {
   const Traffic traffic =
@@ -32,29 +29,13 @@ Wire by_cost(const DistTensor& x, const Sharding& to, const Wire& wire) {
   const Machine assumed;
   const auto load = [&](const Machine& machine) { return load_of(traffic, machine, x.dtype()); };
   const bool is_long = transfer_seconds(assumed, load(assumed)) > kWorthMeasuring;
-  if (!x.comm().figures(kParts) && is_long) calibrate(x.comm(), x.device(), kParts, assumed);
+  if (!x.comm().figures(kParts) && is_long) calibrate(x.comm_ptr(), x.device(), kParts, assumed);
   const std::shared_ptr<const Machine> agreed = x.comm().figures(kParts);
   const Machine& machine = agreed ? *agreed : assumed;
   return wire.over(machine, x.dtype(), load(machine));
 }
 
 }  // namespace
-
-Part part_of(const DistTensor& x) { return {x.local(), x.box(), x.device()}; }
-
-DistTensor moved_to(const DistTensor& x, const Sharding& sharding, const AxisOrder& order) {
-  if (x.sharding() == sharding) return x;
-  return relaid(x, sharding,
-                fetch(x.comm(), part_of(x), x.sharding().owner_boxes(x.shape()),
-                      sharding.owner_boxes(x.shape()), x.dtype(), order));
-}
-
-DistTensor moved_to(const DistTensor& x, const Sharding& sharding, const Wire& wire, int axis) {
-  if (x.sharding() == sharding) return x;
-  return relaid(x, sharding,
-                fetch(x.comm(), part_of(x), x.sharding().owner_boxes(x.shape()),
-                      sharding.owner_boxes(x.shape()), x.dtype(), Travel{wire, axis}));
-}
 
 DistTensor redistribute(const DistTensor& x, const Sharding& sharding, const Wire& wire) {
   const trace::Span span("redistribute", "op");

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "cuop/dist/dist_tensor.h"
-#include "cuop/dist/exec/exchange.h"
 #include "cuop/dist/plan/wire.h"
 
 namespace cuop::dist {
@@ -27,13 +26,5 @@ Tensor whole(const DistTensor& x, const char* who);
 /// device.
 Tensor all_reduce(const CommunicatorPtr& comm, const Tensor& tensor, ReduceKind op);
 Tensor reduce_to(const CommunicatorPtr& comm, const Tensor& tensor, ReduceKind op, int root = 0);
-
-/// As `redistribute`, for use inside a call whose arguments are already agreed on. What has to be
-/// copied to its new place is put into `order` on the way.
-DistTensor moved_to(const DistTensor& x, const Sharding& sharding, const AxisOrder& order = {});
-/// In another form on the way, of which elements along `axis` share a scale.
-DistTensor moved_to(const DistTensor& x, const Sharding& sharding, const Wire& wire, int axis);
-/// The part of `x` that this rank holds.
-Part part_of(const DistTensor& x);
 
 }  // namespace cuop::dist

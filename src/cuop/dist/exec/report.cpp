@@ -34,7 +34,7 @@ std::string Report::to_string() const {
 
 const Report& last_report() {
   LastReport& last = last_of_thread();
-  if (!last.is_made) last.report = made_of(last.filed);
+  if (!last.is_made) last.report = last.filed.plan ? made_of(last.filed) : Report();
   last.is_made = true;
   return last.report;
 }

@@ -13,7 +13,7 @@ namespace {
 /// A machine as it lies in memory.
 struct NotedMachine {
   std::array<double, 15> figures;
-  double call_overhead, overlap, recurrence_speed;
+  double call_overhead, sharded_call_overhead, overlap, recurrence_speed;
   int64_t ranks_per_host, memory;
 };
 
@@ -24,10 +24,11 @@ std::string write_note(const RootNote& note) {
   packed.put(note.hash);
   packed.put(int{note.is_on_gpu});
   packed.put(int{note.is_to_measure});
-  const auto [figures, call_overhead, overlap, recurrence_speed, ranks_per_host, memory] =
-      std::bit_cast<NotedMachine>(note.machine);
+  const auto [figures, call_overhead, sharded_call_overhead, overlap, recurrence_speed,
+              ranks_per_host, memory] = std::bit_cast<NotedMachine>(note.machine);
   for (const double figure : figures) packed.put(figure);
   packed.put(call_overhead);
+  packed.put(sharded_call_overhead);
   packed.put(overlap);
   packed.put(recurrence_speed);
   packed.put(ranks_per_host);
@@ -46,9 +47,9 @@ RootNote read_note(const std::string& bytes) {
     figure = packed.number<double>();
     if (!std::isfinite(figure) || figure <= 0.0) packed.fail("a figure is not above 0");
   }
-  machine.call_overhead = packed.number<double>();
-  if (!std::isfinite(machine.call_overhead) || machine.call_overhead < 0.0) {
-    packed.fail("the time of a call is below 0");
+  for (double* seconds : {&machine.call_overhead, &machine.sharded_call_overhead}) {
+    *seconds = packed.number<double>();
+    if (!std::isfinite(*seconds) || *seconds < 0.0) packed.fail("the time of a call is below 0");
   }
   const auto part = [&](const char* what) {
     const auto value = packed.number<double>();
