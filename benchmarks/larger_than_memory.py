@@ -227,8 +227,9 @@ class Resident:
 class Bench:
     """Runs cases and keeps the lines of the table."""
 
-    def __init__(self, roofs, peer_memories):
+    def __init__(self, roofs, memories, peer_memories):
         self.roofs = roofs
+        self.memories = memories
         self.peer_memories = peer_memories
         self.comm = dist.world()
         self.lines = [
@@ -257,7 +258,7 @@ class Bench:
     def both(self, case, operation, inputs, out, flops, error, peer=None, **limits):
         """Pageable, then page-locked."""
         floor = self.roofs.floor(inputs, out, flops)
-        for memory in MEMORIES:
+        for memory in self.memories:
             with Locked(*(inputs + [out] if memory == "page-locked" else [])):
                 seconds, report, _ = self.ours(operation, inputs, out, **limits)
                 wrong = error(out)
@@ -351,6 +352,7 @@ def main():
     parser.add_argument("--cases", nargs="+", choices=names, default=names[:-1])
     parser.add_argument("--scale", type=int, default=1, help="dimensions are divided by it")
     parser.add_argument("--folder", type=Path, default=Path(os.environ.get("TMPDIR", "/tmp")))
+    parser.add_argument("--memories", nargs="+", choices=MEMORIES, default=MEMORIES)
     parser.add_argument(
         "--peer",
         nargs="*",
@@ -361,7 +363,7 @@ def main():
     parser.add_argument("--table", type=Path)
     options = parser.parse_args()
     roofs = Roofs(torch.cuda.device_count())
-    bench = Bench(roofs, options.peer)
+    bench = Bench(roofs, options.memories, options.peer)
     s = options.scale
     small = random_array((4096, 4096), 9)
     executor.run(bench.comm, executor.matmul(), [small, small])

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -136,32 +137,34 @@ double recurrence_bandwidth() {
   return 2.0 * static_cast<double>(x.nbytes()) / seconds;
 }
 
-/// Seconds, the lower quartile of some turns, from when all ranks begin until the devices of all
-/// have done what `work` asked them to. Some turns, but short ones go on until they have taken
-/// together so long that the host is seen at rest: a rank that waits for a core waits milliseconds.
-template <class Work>
-double seconds_together(Communicator& comm, Device device, const Work& work) {
-  constexpr int kTurns = 8, kMostTurns = 512;
+/// Sorted seconds on the slowest rank of each of `works`, which take turns, from when all ranks
+/// begin until the devices of all have done what was asked of them. Some turns, but short ones go
+/// on until they have taken together so long that the host is seen at rest: a rank that waits for a
+/// core waits milliseconds.
+std::vector<std::vector<double>> times_together(Communicator& comm, Device device,
+                                                const std::vector<std::function<void()>>& works) {
+  constexpr size_t kTurns = 8, kMostTurns = 512;
   constexpr double kLeastSeconds = kLongMs / 2e3;
-  const auto turn = [&] {
+  const auto turn = [&](const std::function<void()>& work) {
     comm.barrier();
     const auto begin = std::chrono::steady_clock::now();
     work();
     backend::runtime(device).synchronize(current_stream(device));
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
-  turn();  // the first opens the way
-  std::vector<double> slowest;
+  for (const auto& work : works) turn(work);  // the first opens the way
+  std::vector<std::vector<double>> found(works.size());
   // The same number on all ranks, as all see the same times.
-  for (double all = 0.0; all < kLeastSeconds && slowest.size() < kMostTurns;) {
-    double times[kTurns], together[kTurns];
-    for (double& each : times) each = turn();
-    comm.all_reduce(times, together, kTurns, DType::kFloat64, ReduceKind::kMax);
-    slowest.insert(slowest.end(), together, together + kTurns);
-    for (const double each : together) all += each;
+  for (double all = 0.0; all < kLeastSeconds && found[0].size() < kMostTurns;) {
+    std::vector<double> mine, slowest(kTurns * works.size());
+    for (size_t i = 0; i < slowest.size(); ++i) mine.push_back(turn(works[i % works.size()]));
+    comm.all_reduce(mine.data(), slowest.data(), static_cast<int64_t>(slowest.size()),
+                    DType::kFloat64, ReduceKind::kMax);
+    for (size_t i = 0; i < slowest.size(); ++i) found[i % works.size()].push_back(slowest[i]);
+    for (const double each : slowest) all += each;
   }
-  std::sort(slowest.begin(), slowest.end());
-  return std::max(slowest[slowest.size() / 4], 1e-9);
+  for (std::vector<double>& times : found) std::sort(times.begin(), times.end());
+  return found;
 }
 
 /// What `times` exchanges take, one after the other, and their wait. In each of them a rank sends
@@ -177,9 +180,11 @@ double exchange_seconds(Communicator& comm, const Tensor& sent, const Tensor& re
     from.push_back({(comm.rank() + 2 * ranks - 1 - i) % ranks, part(received)});
   }
   const Stream stream = current_stream(device);
-  return seconds_together(comm, device, [&] {
+  const std::function<void()> work = [&] {
     for (int i = 0; i < times; ++i) comm.exchange(to, from, stream);
-  });
+  };
+  const std::vector<double> found = times_together(comm, device, {work})[0];
+  return std::max(found[found.size() / 4], 1e-9);  // what others do to the links is not theirs
 }
 
 /// A product whose plan is followed in the plainest way: B goes where it is read, each rank that
@@ -206,35 +211,40 @@ Operation short_product() {
   return operation;
 }
 
-/// What a call takes on the slowest rank beside the steps of its plan, of which short ones do not
-/// reach the figures: what their starts take is the call's.
-template <class Call>
-double call_seconds(Communicator& comm, Device device, const Call& call) {
-  const double whole = seconds_together(comm, device, [&] {
-    call();
-    backend::runtime(device).synchronize();
-  });
-  return std::max(whole - filed_report().plan->seconds(), 1e-9);
-}
-
-/// Of short products: of matrices that one rank has, and of matrices in rows, of which one moves.
+/// What calls take on the slowest rank beside the steps of their plans, of which short ones do not
+/// reach the figures: what their starts take is the call's. Of short products: of matrices that one
+/// rank has, and of matrices in rows, of which one moves. They take turns, and the median counts:
+/// programs do not make one call again and again on a host at rest.
 void measure_calls(const CommunicatorPtr& comm, Device device, Machine& machine) {
-  constexpr int64_t kSide = 32;
+  constexpr double kProduct = 1e-6;  // seconds at the rate of long ones
+  const auto side = static_cast<int64_t>(std::cbrt(kProduct * machine.flops / 2.0));
   const FiledReport before = filed_report();
   const int ranks = comm->size(), rank = comm->rank();
   const Operation operation = short_product();
-  const Tensor x = noise({kSide, kSide}, DType::kFloat32, device);
-  const std::vector<Tensor> on_root(2, rank == 0 ? x : Tensor());
-  const CallOptions rooted{.strategy = ranks > 1 ? "root" : "", .machine = machine};
-  machine.call_overhead =
-      call_seconds(*comm, device, [&] { call_rooted(comm, operation, on_root, rooted); });
+  const Tensor x = noise({side, side}, DType::kFloat32, device);
+  const std::vector<Tensor> whole(2, rank == 0 ? x : Tensor());
+  const CallOptions at_root{.strategy = ranks > 1 ? "root" : "", .machine = machine},
+      in_rows{.strategy = ranks > 1 ? "row" : "", .machine = machine};
   const Sharding rows(Mesh::line(ranks), split_dim(2, 0));
   const Interval mine = rows.owner_box(x.shape(), rank).interval(0);
-  const std::vector<DistTensor> parts(
-      2, DistTensor(comm, rows, x.shape(), x.dtype(), slice(x, 0, mine.low, mine.high), device));
-  const CallOptions sharded{.strategy = ranks > 1 ? "row" : "", .machine = machine};
-  machine.sharded_call_overhead =
-      call_seconds(*comm, device, [&] { call_sharded(operation, parts, sharded); });
+  const std::vector<DistTensor> parts(2, DistTensor(comm, rows, x.shape(), x.dtype(),
+                                                    slice(x, 0, mine.low, mine.high), device));
+  double of_rooted = 0, of_sharded = 0;  // what their steps take by the figures
+  const auto end = [&](double& steps) {
+    steps = filed_report().plan->seconds();
+    backend::runtime(device).synchronize();
+  };
+  const std::function<void()> rooted = [&] {
+    call_rooted(comm, operation, whole, at_root);
+    end(of_rooted);
+  };
+  const std::function<void()> sharded = [&] {
+    call_sharded(operation, parts, in_rows);
+    end(of_sharded);
+  };
+  const auto times = times_together(*comm, device, {rooted, sharded});
+  machine.call_overhead = std::max(times[0][times[0].size() / 2] - of_rooted, 1e-9);
+  machine.sharded_call_overhead = std::max(times[1][times[1].size() / 2] - of_sharded, 1e-9);
   file_report(before);
 }
 

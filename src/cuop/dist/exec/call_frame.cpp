@@ -99,6 +99,13 @@ Figures figures_at_root(Communicator& comm, const CallOptions& options, Device d
   return {rank_machine(device, comm.reaches(device)), false};
 }
 
+/// What the rank that has the inputs makes of them, all of it.
+Tensor made_alone(const Operation& operation, const Plan& plan, const std::vector<Tensor>& inputs,
+                  CallWatch& watch) {
+  const CallWatch::Work time(watch, !inputs[0].device().is_cpu());
+  return in_own_memory(operation.alone(plan, inputs), inputs);
+}
+
 /// The call of the only rank: nobody to agree with, and no parts.
 Tensor run_alone(const CommunicatorPtr& comm, const Operation& operation,
                  const std::vector<Tensor>& inputs, const CallOptions& options) {
@@ -114,8 +121,7 @@ Tensor run_alone(const CommunicatorPtr& comm, const Operation& operation,
         const Device device = given[0].device();
         made = planned_at_root(operation, options, headers, 1,
                                figures_at_root(*comm, options, device).machine);
-        const CallWatch::Work time(watch, !device.is_cpu());
-        result = in_own_memory(operation.alone(made->plan, given), given);
+        result = made_alone(operation, made->plan, given, watch);
       });
   watch.file(made);
   return result;
@@ -224,6 +230,10 @@ std::variant<Tensor, ToMeasure> call_rooted(const CommunicatorPtr& comm, const O
                     ": ", made->plan.to_string()),
                 comm->in_world(comm->rank()));
           }
+        }
+        if (made->plan.strategy == "root" && operation.alone && !operation.is_on_host) {
+          if (is_root) result = made_alone(operation, made->plan, on_root, watch);
+          return;
         }
         std::vector<DistTensor> parts;
         for (size_t i = 0; i < headers.tensors.size(); ++i) {
