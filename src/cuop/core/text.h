@@ -32,6 +32,8 @@ class TextPart {
     if constexpr (std::is_same_v<std::decay_t<Part>, const char*> ||
                   std::is_same_v<std::decay_t<Part>, char*>) {
       if (value != nullptr) text += value;
+    } else if constexpr (std::is_same_v<Part, char>) {
+      text += value;
     } else if constexpr (std::is_convertible_v<const Part&, std::string_view>) {
       text += std::string_view(value);
     } else if constexpr (is_whole_number<Part> && std::is_signed_v<Part>) {

@@ -56,17 +56,26 @@ std::ostream& operator<<(std::ostream& out, const Spec& spec) {
   return out << ')';
 }
 
-Sharding::Sharding(Mesh mesh, Spec spec) : mesh_(std::move(mesh)), spec_(std::move(spec)) {
+namespace {
+
+void check_axes(const Mesh& mesh, const Spec& spec) {
   std::set<std::string> used;
-  for (int dim = 0; dim < spec_.ndim(); ++dim) {
-    for (const std::string& axis : spec_.axes(dim)) {
-      mesh_.axis(axis);
+  for (int dim = 0; dim < spec.ndim(); ++dim) {
+    for (const std::string& axis : spec.axes(dim)) {
+      mesh.axis(axis);
       if (!used.insert(axis).second) {
-        throw ShapeError(cat("Sharding: mesh axis \"", axis, "\" is used twice in ", spec_,
+        throw ShapeError(cat("Sharding: mesh axis \"", axis, "\" is used twice in ", spec,
                              "; each axis may split one dimension"));
       }
     }
   }
+}
+
+}  // namespace
+
+Sharding::Sharding(Mesh mesh, Spec spec) {
+  check_axes(mesh, spec);
+  said_ = std::make_shared<const Said>(Said{std::move(mesh), std::move(spec)});
 }
 
 Sharding Sharding::replicated(Mesh mesh) { return Sharding(std::move(mesh), Spec()); }
@@ -75,29 +84,27 @@ Sharding Sharding::on_rank(Mesh mesh, int rank) {
   if (rank < 0 || rank >= mesh.size()) {
     throw ShapeError(cat("Sharding: rank ", rank, " is not one of the ", mesh.size(), " ranks"));
   }
-  Sharding result(std::move(mesh), Spec());
-  result.single_rank_ = rank;
-  return result;
+  return Sharding(Said{std::move(mesh), Spec(), rank});
 }
 
 Sharding Sharding::with_blocks(int dim, std::vector<int64_t> sizes) const {
-  const int64_t parts = mesh_.block_count(spec_.axes(dim));
-  if (spec_.axes(dim).empty() || std::cmp_not_equal(sizes.size(), parts) ||
+  const int64_t parts = mesh().block_count(spec().axes(dim));
+  if (spec().axes(dim).empty() || std::cmp_not_equal(sizes.size(), parts) ||
       std::any_of(sizes.begin(), sizes.end(), [](int64_t size) { return size < 0; })) {
     throw ShapeError(cat("Sharding: block sizes (", join(sizes), ") for dimension ", dim, " of ",
-                         *this, "; needed are ", spec_.axes(dim).empty() ? 0 : parts,
+                         *this, "; needed are ", spec().axes(dim).empty() ? 0 : parts,
                          " sizes of at least 0, for a dimension that is split"));
   }
-  Sharding result = *this;
-  result.blocks_[dim] = std::move(sizes);
-  return result;
+  Said said = *said_;
+  said.blocks[dim] = std::move(sizes);
+  return Sharding(std::move(said));
 }
 
 bool Sharding::is_replicated() const {
-  if (single_rank_ >= 0 || mesh_.idle() > 0) return mesh_.size() == 1;
-  for (int dim = 0; dim < spec_.ndim(); ++dim) {
-    for (const std::string& axis : spec_.axes(dim)) {
-      if (mesh_.axis_size(axis) > 1) return false;
+  if (single_rank() >= 0 || mesh().idle() > 0) return mesh().size() == 1;
+  for (int dim = 0; dim < spec().ndim(); ++dim) {
+    for (const std::string& axis : spec().axes(dim)) {
+      if (mesh().axis_size(axis) > 1) return false;
     }
   }
   return true;
@@ -107,13 +114,13 @@ void Sharding::check_fits(const Shape& shape, const char* who) const {
   for (const int64_t size : shape) {
     if (size < 0) throw ShapeError(cat(who, ": sizes must not be negative, given shape ", shape));
   }
-  for (int dim = shape.ndim(); dim < spec_.ndim(); ++dim) {
-    if (!spec_.axes(dim).empty()) {
+  for (int dim = shape.ndim(); dim < spec().ndim(); ++dim) {
+    if (!spec().axes(dim).empty()) {
       throw ShapeError(
-          cat(who, ": ", spec_, " splits dimension ", dim, " but the tensor has shape ", shape));
+          cat(who, ": ", spec(), " splits dimension ", dim, " but the tensor has shape ", shape));
     }
   }
-  for (const auto& [dim, sizes] : blocks_) {
+  for (const auto& [dim, sizes] : blocks()) {
     int64_t total = 0;
     for (const int64_t size : sizes) total += size;
     if (dim >= shape.ndim() || total != shape[dim]) {
@@ -124,19 +131,19 @@ void Sharding::check_fits(const Shape& shape, const char* who) const {
 }
 
 Box Sharding::owner_box(const Shape& shape, int rank) const {
-  if (single_rank_ >= 0) return rank == single_rank_ ? whole_box(shape) : empty_box(shape.ndim());
-  if (mesh_.is_idle(rank)) return empty_box(shape.ndim());
+  if (single_rank() >= 0) return rank == single_rank() ? whole_box(shape) : empty_box(shape.ndim());
+  if (mesh().is_idle(rank)) return empty_box(shape.ndim());
   Box box = whole_box(shape);
   for (int dim = 0; dim < shape.ndim(); ++dim) {
     Interval interval = box.interval(dim);
-    if (const auto given = blocks_.find(dim); given != blocks_.end()) {
-      const auto own = given->second.begin() + mesh_.block_number(rank, spec_.axes(dim));
+    if (const auto given = blocks().find(dim); given != blocks().end()) {
+      const auto own = given->second.begin() + mesh().block_number(rank, spec().axes(dim));
       interval.low = std::accumulate(given->second.begin(), own, int64_t{0});
       interval.high = interval.low + *own;
     } else {
-      for (const std::string& name : spec_.axes(dim)) {
-        const int axis = mesh_.axis(name);
-        interval = split_evenly(interval, mesh_.shape()[axis], mesh_.coordinate(rank, axis));
+      for (const std::string& name : spec().axes(dim)) {
+        const int axis = mesh().axis(name);
+        interval = split_evenly(interval, mesh().shape()[axis], mesh().coordinate(rank, axis));
       }
     }
     box.set_interval(dim, interval);
@@ -146,19 +153,17 @@ Box Sharding::owner_box(const Shape& shape, int rank) const {
 
 std::vector<Box> Sharding::owner_boxes(const Shape& shape) const {
   std::vector<Box> boxes;
-  boxes.reserve(static_cast<size_t>(mesh_.size()));
-  for (int rank = 0; rank < mesh_.size(); ++rank) boxes.push_back(owner_box(shape, rank));
+  boxes.reserve(static_cast<size_t>(mesh().size()));
+  for (int rank = 0; rank < mesh().size(); ++rank) boxes.push_back(owner_box(shape, rank));
   return boxes;
 }
 
 Sharding Sharding::swapped(int dim0, int dim1, int ndim) const {
-  Sharding result = *this;
-  result.spec_ = spec_.swapped(dim0, dim1, ndim);
-  result.blocks_.clear();
-  for (const auto& [dim, sizes] : blocks_) {
-    result.blocks_[dim == dim0 ? dim1 : dim == dim1 ? dim0 : dim] = sizes;
+  Said said{mesh(), spec().swapped(dim0, dim1, ndim), single_rank()};
+  for (const auto& [dim, sizes] : blocks()) {
+    said.blocks[dim == dim0 ? dim1 : dim == dim1 ? dim0 : dim] = sizes;
   }
-  return result;
+  return Sharding(std::move(said));
 }
 
 bool same_owners(const Sharding& a, const Sharding& b, const Shape& shape) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -48,6 +49,7 @@ Spec split_dim(int ndim, int dim, const std::string& axis = "r");
 
 std::ostream& operator<<(std::ostream& out, const Spec& spec);
 
+/// A handle: copies share what it says, which does not change.
 class Sharding {
  public:
   /// Even blocks (the first n % p are one longer). A dimension over several axes is split by the
@@ -61,13 +63,13 @@ class Sharding {
   /// the mesh coordinates.
   Sharding with_blocks(int dim, std::vector<int64_t> sizes) const;
 
-  const Mesh& mesh() const { return mesh_; }
-  const Spec& spec() const { return spec_; }
+  const Mesh& mesh() const { return said_->mesh; }
+  const Spec& spec() const { return said_->spec; }
   /// The rank of `on_rank`, -1 for a sharding by spec.
-  int single_rank() const { return single_rank_; }
+  int single_rank() const { return said_->single_rank; }
   bool is_replicated() const;
   /// Explicit block sizes by tensor dimension.
-  const std::map<int, std::vector<int64_t>>& blocks() const { return blocks_; }
+  const std::map<int, std::vector<int64_t>>& blocks() const { return said_->blocks; }
 
   /// ShapeError "who: ..." when a tensor of this shape cannot be sharded so.
   void check_fits(const Shape& shape, const char* who) const;
@@ -77,13 +79,21 @@ class Sharding {
   /// The sharding of the tensor with two dimensions exchanged, no data moved.
   Sharding swapped(int dim0, int dim1, int ndim) const;
 
-  bool operator==(const Sharding&) const = default;
+  bool operator==(const Sharding& other) const {
+    return said_ == other.said_ || *said_ == *other.said_;
+  }
 
  private:
-  Mesh mesh_;
-  Spec spec_;
-  int single_rank_ = -1;
-  std::map<int, std::vector<int64_t>> blocks_;
+  struct Said {
+    Mesh mesh;
+    Spec spec;
+    int single_rank = -1;
+    std::map<int, std::vector<int64_t>> blocks = {};
+    bool operator==(const Said&) const = default;
+  };
+  explicit Sharding(Said said) : said_(std::make_shared<const Said>(std::move(said))) {}
+
+  std::shared_ptr<const Said> said_;
 };
 
 /// True when every rank holds the same box under both.
