@@ -1,6 +1,7 @@
 #include "cuop/dist/exec/calibration.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <functional>
@@ -187,8 +188,8 @@ double exchange_seconds(Communicator& comm, const Tensor& sent, const Tensor& re
   return std::max(found[found.size() / 4], 1e-9);  // what others do to the links is not theirs
 }
 
-/// A product whose plan is followed in the plainest way: B goes where it is read, each rank that
-/// has rows of A multiplies them.
+/// A product whose plan is followed in the plainest way: operands go where they are read, each rank
+/// that has rows of A multiplies them.
 Operation short_product() {
   Operation operation;
   operation.text = "short product";
@@ -200,7 +201,8 @@ Operation short_product() {
         given.machine, given.strategy);
   };
   operation.execute = [](const Plan& plan, const std::vector<DistTensor>& inputs) {
-    const DistTensor &a = inputs[0], b = moved_to(inputs[1], plan.inputs[1].sharding);
+    const DistTensor a = moved_to(inputs[0], plan.inputs[0].sharding),
+                     b = moved_to(inputs[1], plan.inputs[1].sharding);
     const Placement& c = plan.outputs[0];
     const Tensor made = a.box().empty() ? Tensor() : matmul(a.local(), b.local());
     return DistTensor(a.comm_ptr(), c.sharding, c.shape, c.dtype, made, a.device());
@@ -212,8 +214,8 @@ Operation short_product() {
 }
 
 /// What calls take on the slowest rank beside the steps of their plans, of which short ones do not
-/// reach the figures: what their starts take is the call's. Of short products: of matrices that one
-/// rank has, and of matrices in rows, of which one moves. They take turns, and the median counts:
+/// reach the figures: what their starts take is the call's. Of short products of matrices that one
+/// rank has, and of matrices in rows, by two strategies each. They take turns, and medians count:
 /// programs do not make one call again and again on a host at rest.
 void measure_calls(const CommunicatorPtr& comm, Device device, Machine& machine) {
   constexpr double kProduct = 1e-6;  // seconds at the rate of long ones
@@ -223,28 +225,31 @@ void measure_calls(const CommunicatorPtr& comm, Device device, Machine& machine)
   const Operation operation = short_product();
   const Tensor x = noise({side, side}, DType::kFloat32, device);
   const std::vector<Tensor> whole(2, rank == 0 ? x : Tensor());
-  const CallOptions at_root{.strategy = ranks > 1 ? "root" : "", .machine = machine},
-      in_rows{.strategy = ranks > 1 ? "row" : "", .machine = machine};
   const Sharding rows(Mesh::line(ranks), split_dim(2, 0));
   const Interval mine = rows.owner_box(x.shape(), rank).interval(0);
-  const std::vector<DistTensor> parts(2, DistTensor(comm, rows, x.shape(), x.dtype(),
-                                                    slice(x, 0, mine.low, mine.high), device));
-  double of_rooted = 0, of_sharded = 0;  // what their steps take by the figures
-  const auto end = [&](double& steps) {
-    steps = filed_report().plan->seconds();
-    backend::runtime(device).synchronize();
+  const std::vector<DistTensor> parts(
+      2, DistTensor(comm, rows, x.shape(), x.dtype(), slice(x, 0, mine.low, mine.high), device));
+  std::vector<std::function<void()>> calls;
+  std::array<double, 4> steps = {};  // what those of each call take by the figures
+  const auto add = [&](const std::string& strategy, bool is_rooted) {
+    const size_t at = calls.size();
+    const CallOptions options{.strategy = ranks > 1 ? strategy : "", .machine = machine};
+    calls.emplace_back([&, at, options, is_rooted] {
+      if (is_rooted) {
+        call_rooted(comm, operation, whole, options);
+      } else {
+        call_sharded(operation, parts, options);
+      }
+      steps.at(at) = filed_report().plan->seconds();
+      backend::runtime(device).synchronize();
+    });
   };
-  const std::function<void()> rooted = [&] {
-    call_rooted(comm, operation, whole, at_root);
-    end(of_rooted);
-  };
-  const std::function<void()> sharded = [&] {
-    call_sharded(operation, parts, in_rows);
-    end(of_sharded);
-  };
-  const auto times = times_together(*comm, device, {rooted, sharded});
-  machine.call_overhead = std::max(times[0][times[0].size() / 2] - of_rooted, 1e-9);
-  machine.sharded_call_overhead = std::max(times[1][times[1].size() / 2] - of_sharded, 1e-9);
+  for (const char* strategy : {"root", "row"}) add(strategy, true);
+  for (const char* strategy : {"row", "column"}) add(strategy, false);
+  const auto times = times_together(*comm, device, calls);
+  const auto beside = [&](size_t i) { return times[i][times[i].size() / 2] - steps[i]; };
+  machine.call_overhead = std::max((beside(0) + beside(1)) / 2, 1e-9);
+  machine.sharded_call_overhead = std::max((beside(2) + beside(3)) / 2, 1e-9);
   file_report(before);
 }
 
