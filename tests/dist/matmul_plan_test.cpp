@@ -168,8 +168,10 @@ TEST(MatmulPlan, CountsCopiesOfShortRowsThatFillNoSteps) {
     return item * (m * k + k * n + m * n) / 3e12;
   };
   EXPECT_NEAR(seconds(801, 800, 808, DType::kBFloat16), memory(801, 800, 808, 2), 1e-12);
-  EXPECT_NEAR(seconds(800, 801, 808, DType::kBFloat16), 3 * memory(800, 801, 808, 2), 1e-12);
-  EXPECT_NEAR(seconds(800, 808, 801, DType::kFloat16), 3 * memory(800, 808, 801, 2), 1e-12);
+  EXPECT_NEAR(seconds(800, 802, 808, DType::kBFloat16), 3 * memory(800, 802, 808, 2), 1e-12);
+  EXPECT_NEAR(seconds(800, 808, 804, DType::kFloat16), 3 * memory(800, 808, 804, 2), 1e-12);
+  EXPECT_NEAR(seconds(800, 801, 808, DType::kBFloat16), 5 * memory(800, 801, 808, 2), 1e-12);
+  EXPECT_NEAR(seconds(800, 808, 801, DType::kFloat16), 5 * memory(800, 808, 801, 2), 1e-12);
   EXPECT_NEAR(seconds(801, 801, 801, DType::kFloat32), memory(801, 801, 801, 4), 1e-12);
 }
 
