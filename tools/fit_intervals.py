@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes src/cuop/jit/cpu/interval_coefficients.h: polynomials of erf on eight intervals.
+"""Writes src/cuop/jit/cpu/interval_coefficients.h: polynomials of erf on eight intervals, and on two.
 
 A row has a coefficient of each interval, minimax in the distance from the interval's middle. Needs mpmath:
 `python tools/fit_intervals.py > src/cuop/jit/cpu/interval_coefficients.h`, and clang-format.
@@ -11,7 +11,7 @@ from fit_coefficients import nearest, text
 from fit_minimax import minimax
 
 HEADER = """\
-// Polynomials on eight intervals. Written by tools/fit_intervals.py: do not edit.
+// Polynomials of erf on eight intervals, and on two. Written by tools/fit_intervals.py: do not edit.
 #pragma once
 
 namespace cuop::jit {
@@ -91,10 +91,39 @@ def erf_table() -> None:
     )
 
 
+def erf_series() -> None:
+    """erf(a) = a + a P(a^2 - middle) up to `near`; beyond, 1 - Q(a - middle)^4, of absolute errors. Middles
+    further down have larger errors where an interval ends, and further up where it begins; that of Q also
+    is as far up as its difference to `near` is exact without three bits.
+    """
+    near, near_middle, far_middle = mp.mpf("1.125"), mp.mpf("0.5625"), mp.mpf("1.375")
+    most = mp.mpf(4)  # rounds to 1, also with what is wrong with Q
+
+    def near_part(w):
+        a = mp.sqrt(max(w + near_middle, TINY**2))
+        return mp.erf(a) / a - 1
+
+    def root(t):
+        return mp.erfc(t + far_middle) ** mp.mpf("0.25")
+
+    terms = minimax(
+        near_part, -near_middle, near**2 - near_middle, 6, lambda w: 1 / (near_part(w) + 1)
+    )
+    roots = minimax(root, near - far_middle, most - far_middle, 7, lambda t: root(t) ** 3, "1e-5")
+    print("struct ErfSeries {")
+    constants = {"Near": near, "NearMiddle": near_middle, "FarMiddle": far_middle, "Most": most}
+    for name, value in constants.items():
+        print(f"  static constexpr float k{name} = {text(value, True)};")
+    print(row("kNearTerms", terms))
+    print(row("kRoot", roots))
+    print("};\n")
+
+
 def main() -> None:
     """The whole header."""
     print(HEADER, end="")
     erf_table()
+    erf_series()
     print("}  // namespace cuop::jit")
 
 

@@ -154,6 +154,19 @@ TEST_P(Accuracy, ErfcIsMonotoneFromRowToRow) {
   }
 }
 
+/// Some processors' vectors take erf of float32 from two polynomials, the second one of arguments
+/// without their last bits, of which there are more from one of these to the next.
+TEST_P(Accuracy, ErfIsMonotoneWhereItsPolynomialsMeet) {
+  const TrueFunction* const erf =
+      std::ranges::find(test::kTrueFunctions, std::string_view("erf"), &TrueFunction::name);
+  for (const float edge : {1.125f, 1.625f, 1.875f, 2.375f, 3.375f, 4.0f}) {
+    for (const float sign : {1.0f, -1.0f}) {
+      const auto x = neighbours(sign * edge * (1 - sign * 0x1p-13f), 4096);
+      EXPECT_EQ(falls(*erf, computed("erf", x)), 0) << sign * edge;
+    }
+  }
+}
+
 /// All floats, in ascending order; some minutes.
 TEST_P(Accuracy, DISABLED_MonotoneFunctionsAreMonotoneOverAllFloats) {
   constexpr int32_t kInfinity = 0x7f800000;
@@ -317,7 +330,7 @@ INSTANTIATE_TEST_SUITE_P(Levels, Accuracy, testing::ValuesIn(all_kernels()),
 TEST(OtherKernels, AreOthers) {
   for (const Kernels& kernels : all_kernels()) {
     if (!kernels.name.ends_with("_of_others")) continue;
-    for (const char* name : {"sin", "cos", "erf"}) {
+    for (const char* name : {"sin", "cos", "erf", "tan"}) {
       const auto op = [&](const BlockTable& table) {
         return table.op(find_op(name), DType::kFloat32);
       };

@@ -23,8 +23,8 @@ inline bool has_quick_gathers() {
 }
 
 /// Whether permutations of eight floats across a vector take so long that a polynomial for all
-/// arguments takes less time than those of intervals: on AMD's processors before those with
-/// AVX-512.
+/// arguments takes less time than those of intervals, and a shift less than the permutation of a
+/// table: on AMD's processors before those with AVX-512.
 inline bool has_slow_permutations() {
 #ifdef __x86_64__
   return __builtin_cpu_is("amd") != 0 && __builtin_cpu_supports("avx512f") == 0;

@@ -73,8 +73,8 @@ void add_float_kernels(BlockTable& table);
 /// the level has no gathers that may be quick, none. The results are the same bits.
 template <class Level>
 void add_gathering_kernels(BlockTable& table);
-/// Those of all arguments in place of those of intervals whose coefficients are looked up by
-/// permutations of eight floats; where the level's vectors have more of them, none.
+/// Those without permutations of eight floats in place of those that look up the coefficients of an
+/// interval, or the parity of a number, by them; where the level's vectors have more floats, none.
 template <class Level>
 void add_unpermuted_kernels(BlockTable& table);
 template <class Level>

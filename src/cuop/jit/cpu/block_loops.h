@@ -15,6 +15,7 @@
 #include "cuop/jit/cpu/lane_logistic_isa.h"
 #include "cuop/jit/cpu/lane_power_isa.h"
 #include "cuop/jit/cpu/lane_tangent_isa.h"
+#include "cuop/jit/cpu/lane_unpermuted_isa.h"
 #include "cuop/jit/cpu/number_behind_isa.h"
 #include "cuop/jit/cpu/quotients_isa.h"
 #include "cuop/jit/cpu/two_stages_isa.h"
@@ -201,24 +202,24 @@ void run_lanes(void* out, const void* first, const void*, const void*, int64_t n
   run_lane_form<F, T, Fetch>(static_cast<T*>(out), static_cast<const T*>(first), n);
 }
 
-/// The same of two.
+#ifdef CUOP_HAS_UNPERMUTED_KERNELS
+template <class F, class T>
+concept HasUnpermutedForm = requires {
+  sizeof(UnpermutedForm<F, T>);
+};
+template <class F, class T>
+void run_unpermuted(void* out, const void* first, const void*, const void*, int64_t n) {
+  promise_whole_vectors(n);
+  run_stages<F, UnpermutedForm<F, T>>(static_cast<T*>(out), static_cast<const T*>(first), n);
+}
+#endif
+
+/// As run_lanes, of two arguments.
 template <class F, class T>
 void run_lane_pairs(void* out, const void* first, const void* second, const void*, int64_t n) {
   promise_whole_vectors(n);
   run_pairs<F>(static_cast<T*>(out), static_cast<const T*>(first), static_cast<const T*>(second),
                n);
-}
-
-/// Those without a form for vectors.
-template <class F, class T>
-constexpr BlockKernel plain_kernel() {
-  if constexpr (HasAttempt<F, T>) {
-    return run_attempts<F, T>;
-  } else if constexpr (is_integer_type<T> && kIsIn<F, fn::FloorDivide, fn::Remainder>) {
-    return run_quotients<F, T>;
-  } else {
-    return run_block<F, T>;
-  }
 }
 
 template <class F, class T>
@@ -227,8 +228,12 @@ constexpr BlockKernel block_kernel() {
     return run_lane_pairs<F, T>;
   } else if constexpr (HasLaneForm<F, T>) {
     return run_lanes<F, T, LoadedRows>;
+  } else if constexpr (HasAttempt<F, T>) {
+    return run_attempts<F, T>;
+  } else if constexpr (is_integer_type<T> && kIsIn<F, fn::FloorDivide, fn::Remainder>) {
+    return run_quotients<F, T>;
   } else {
-    return plain_kernel<F, T>();
+    return run_block<F, T>;
   }
 }
 
@@ -272,14 +277,11 @@ constexpr BlockKernel gathering_kernel() {
   return nullptr;
 }
 
-/// The plain one of a function whose form for vectors permutes eight floats; null where there is
-/// none.
+/// That of a function with a form without permutations; null where there is none.
 template <class F, class T>
 constexpr BlockKernel unpermuted_kernel() {
 #ifdef CUOP_HAS_UNPERMUTED_KERNELS
-  if constexpr (HasLaneForm<F, T>) {
-    if constexpr (PermutesEight<LaneForm<F, T>>) return plain_kernel<F, T>();
-  }
+  if constexpr (HasUnpermutedForm<F, T>) return run_unpermuted<F, T>;
 #endif
   return nullptr;
 }

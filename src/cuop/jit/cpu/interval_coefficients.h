@@ -1,4 +1,5 @@
-// Polynomials on eight intervals. Written by tools/fit_intervals.py: do not edit.
+// Polynomials of erf on eight intervals, and on two. Written by tools/fit_intervals.py: do not
+// edit.
 #pragma once
 
 namespace cuop::jit {
@@ -48,6 +49,21 @@ struct ErfIntervals {
       {-0x1.86aa3a0000000p-6f, 0x1.37aea20000000p-7f, 0x1.3859fc0000000p-7f, -0x1.8e0ae80000000p-8f,
        -0x1.83de040000000p-11f, 0x1.32a1e60000000p-11f, 0x1.bda1280000000p-14f,
        0x1.9670ca0000000p-18f}};
+};
+
+struct ErfSeries {
+  static constexpr float kNear = 0x1.2000000000000p+0f;
+  static constexpr float kNearMiddle = 0x1.2000000000000p-1f;
+  static constexpr float kFarMiddle = 0x1.6000000000000p+0f;
+  static constexpr float kMost = 0x1.0000000000000p+2f;
+  static constexpr float kNearTerms[] = {-0x1.a848b60000000p-5f, -0x1.15de940000000p-2f,
+                                         0x1.378c800000000p-4f,  -0x1.1da5700000000p-6f,
+                                         0x1.b20b3a0000000p-9f,  -0x1.19fef20000000p-11f,
+                                         0x1.2685940000000p-14f};
+  static constexpr float kRoot[] = {0x1.e897320000000p-2f,  -0x1.917cc80000000p-2f,
+                                    0x1.c969520000000p-5f,  0x1.3ecbfe0000000p-5f,
+                                    -0x1.6f3c920000000p-7f, -0x1.5c5ec80000000p-9f,
+                                    0x1.8aef2c0000000p-10f, -0x1.786ffc0000000p-13f};
 };
 
 }  // namespace cuop::jit

@@ -40,7 +40,6 @@ template <int First>
 /// of them are 2 or more, which is their doubt. Below 1 ulp, tried on all arguments.
 template <int Quarters>
 struct EighthTurns {
-  static constexpr bool kPermutesEight = kLanes<float> == 8;
   [[gnu::always_inline]] static Lanes apply(Lanes x, Lanes& doubt) {
     using C = SineIntervals;
     constexpr float kUnit = 1 << 17;

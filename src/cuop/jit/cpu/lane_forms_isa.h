@@ -77,7 +77,6 @@ template <int First = 0, int Count>
 /// arguments.
 template <>
 struct LaneForm<fn::Erf, float> {
-  static constexpr bool kPermutesEight = true;
   [[gnu::always_inline]] static Lanes apply(Lanes x) {
     using C = ErfIntervals;
     constexpr float kWhole = accurate::Format<float>::kWhole;
@@ -116,13 +115,6 @@ template <class F, class T>
   }
 }
 
-/// Forms that permute vectors of eight floats (isa::has_slow_permutations()).
-#define CUOP_HAS_UNPERMUTED_KERNELS
-template <class Form>
-concept PermutesEight = requires {
-  requires Form::kPermutesEight;
-};
-
 /// Functions by a table, whose rows `apply` has fetched by its first argument.
 template <class Form>
 concept HasTable = requires {
@@ -130,9 +122,8 @@ concept HasTable = requires {
 };
 
 /// A block whose length is a multiple of 16; each vector by `apply`.
-template <class F, class T, class Apply>
+template <class F, class Form, class T, class Apply>
 [[gnu::always_inline]] inline void run_vectors(T* result, const T* x, int64_t n, Apply apply) {
-  using Form = LaneForm<F, T>;
   for (int64_t i = 0; i < n; i += kLanes<T>) {
     const auto given = load(x + i);
     store<T>(result + i, apply(given));
@@ -191,14 +182,14 @@ template <class F, class T>
     }
   }
 }
-template <class F, class T>
+template <class F, class Form, class T>
 [[gnu::always_inline]] inline void run_stages(T* result, const T* x, int64_t n) {
-  using Form = LaneForm<F, T>;
-  constexpr int kMost = LaneStages<Form, T>::kMost;
+  constexpr int kMost = StagesOf<Form, T>::kMost;
   for (int64_t i = 0; i < n; i += kMost) {
     const int count = n - i < kMost ? static_cast<int>(n - i) : kMost;
     if (are_stages_sure<Form>(result + i, x + i, count)) continue;
-    run_vectors<F>(result + i, x + i, count, [](auto given) { return apply_stages<Form>(given); });
+    run_vectors<F, Form>(result + i, x + i, count,
+                         [](auto given) { return apply_stages<Form>(given); });
   }
 }
 template <class Form>
@@ -210,15 +201,15 @@ template <class F, class T, class Fetch>
 void run_lane_form(T* result, const T* x, int64_t n) {
   using Form = LaneForm<F, T>;
   if constexpr (HasLaneStages<Form>) {
-    run_stages<F>(result, x, n);
+    run_stages<F, Form>(result, x, n);
   } else if constexpr (HasDoubt<Form, T>) {
     run_with_doubt<F>(result, x, n);
   } else if constexpr (HasTable<Form>) {
     const auto& table = table_of<Form>();
-    run_vectors<F>(result, x, n,
-                   [&](auto given) { return Form::template apply<Fetch>(given, table); });
+    run_vectors<F, Form>(result, x, n,
+                         [&](auto given) { return Form::template apply<Fetch>(given, table); });
   } else {
-    run_vectors<F>(result, x, n, [](auto given) { return Form::apply(given); });
+    run_vectors<F, Form>(result, x, n, [](auto given) { return Form::apply(given); });
   }
 }
 

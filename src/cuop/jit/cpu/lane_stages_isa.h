@@ -49,10 +49,14 @@ template <class Form, class V>
 /// time.
 [[gnu::always_inline]] inline void keep_order() { asm volatile("" ::: "memory"); }
 
-/// Up to kMost elements on their way from x to result; what is between stages fits the cache.
+/// So many elements are on their way at once: what is between stages fits the cache.
+template <class T>
+constexpr int kMostStaged = 4096 / static_cast<int>(sizeof(T));
+
+/// Up to kMost elements on their way from x to result.
 template <class Form, class T>
 struct LaneStages {
-  static constexpr int kMost = 4096 / static_cast<int>(sizeof(T)), kApart = Form::kApart;
+  static constexpr int kMost = kMostStaged<T>, kApart = Form::kApart;
   static constexpr int kBehind = HasMiddleStage<Form> ? 2 * kApart : kApart;
 
   const T* x;
@@ -86,11 +90,60 @@ struct LaneStages {
   }
 };
 
+/// The same in registers, of forms without kApart: two vectors' last stage beside the first one of
+/// the next two, and nothing is stored between them.
+template <class Form, class T>
+struct RegisterStages {
+  static constexpr int kMost = kMostStaged<T>, kApart = 2, kBehind = kApart - 1;
+
+  const T* x;
+  T* result;
+
+  /// A multiple of kApart vectors; the doubt of all.
+  template <class V>
+  [[gnu::always_inline]] V run(int vectors, V doubt) const {
+    return run_from(result, x, vectors * kLanes<T>, doubt);
+  }
+  /// A function of its own, so that it has all registers.
+  template <class V>
+  [[gnu::noinline]] static V run_from(T* result, const T* x, int64_t n, V doubt) {
+    constexpr int kWide = kLanes<T>, kStep = kApart * kWide;
+    typename Form::Stage stages[kApart];
+    for (int k = 0; k < kApart; ++k) Form::first(load(x + k * kWide), stages[k], doubt);
+    int64_t i = 0;
+    for (; i < n - kStep; i += kStep) {
+      for (int k = 0; k < kApart; ++k) {
+        const int64_t at = i + k * kWide;
+        store<T>(result + at, Form::last(stages[k], load(x + at)));
+        Form::first(load(x + at + kStep), stages[k], doubt);
+      }
+    }
+    for (int k = 0; k < kApart; ++k) {
+      const int64_t at = i + k * kWide;
+      store<T>(result + at, Form::last(stages[k], load(x + at)));
+    }
+    return doubt;
+  }
+};
+
+/// Which of both a form takes.
+template <class Form, class T>
+struct ChosenStages {
+  using Type = RegisterStages<Form, T>;
+};
+template <class Form, class T>
+requires requires { Form::kApart; }
+struct ChosenStages<Form, T> {
+  using Type = LaneStages<Form, T>;
+};
+template <class Form, class T>
+using StagesOf = typename ChosenStages<Form, T>::Type;
+
 /// Whether the result, which may stand where x is, is sure; else x is as it was.
 template <class Form, class T>
 [[gnu::always_inline]] inline bool are_stages_sure(T* result, const T* x, int count) {
   const int vectors = count / kLanes<T>;
-  if (vectors <= LaneStages<Form, T>::kBehind) return false;
+  if (vectors <= StagesOf<Form, T>::kBehind) return false;
   const auto none = LanesOf<T>{};
   if (result == x) {
     auto doubt = none;
@@ -98,7 +151,7 @@ template <class Form, class T>
     for (int i = 0; i < vectors; ++i) Form::first(load(x + i * kLanes<T>), stage, doubt);
     if (unsure_lanes(doubt) != 0) return false;
   }
-  LaneStages<Form, T> stages;
+  StagesOf<Form, T> stages;
   stages.x = x;
   stages.result = result;
   return unsure_lanes(stages.run(vectors, none)) == 0;

@@ -33,9 +33,9 @@ template <class Angle, int kUnit, class V>
 
 /// t = r + r P(r^2 - 3/8), in odd quarters -1 by that. P is small where r is, and what rounds its
 /// argument is small where P is not. The excess counts by the slope 1 + t^2, nearly 1 + 3.7 P.
-/// Below 1 ulp, tried on all arguments.
-template <>
-struct LaneForm<fn::Tan, float> {
+/// Below 1 ulp, tried on all arguments. `Odd::of` chooses the lanes whose last bit is 1.
+template <class Odd>
+struct TangentStages {
   static constexpr int kApart = 6;
   /// t = r - less; first `less` is the excess.
   struct Stage {
@@ -54,10 +54,15 @@ struct LaneForm<fn::Tan, float> {
     const Lanes t = stage.r - stage.less, inverse = near_inverse(t);
     const Lanes rest = minus_product(stage.r, inverse, lanes(1.0f));
     const Lanes error = fma(stage.less, inverse, rest);
-    return selected(odd_lanes(stage.shifted), fma(-error, inverse, -inverse), t);
+    return selected(Odd::of(stage.shifted), fma(-error, inverse, -inverse), t);
   }
-  [[gnu::always_inline]] static int unsure(Lanes x) { return unsure_of<LaneForm>(x); }
+  [[gnu::always_inline]] static int unsure(Lanes x) { return unsure_of<TangentStages>(x); }
 };
+struct OddLanes {
+  [[gnu::always_inline]] static ChosenLanes of(Lanes x) { return odd_lanes(x); }
+};
+template <>
+struct LaneForm<fn::Tan, float> : TangentStages<OddLanes> {};
 
 /// r by C = r / tan(r), a number and v P(v) of v = r^2 less another, in odd quarters C by -r; what
 /// r and C lack counts by the slope of the tangent t, which is 1 + t^2. P adds where Horner's form
