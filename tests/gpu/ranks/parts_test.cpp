@@ -2,8 +2,10 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <optional>
 #include <thread>
 
+#include "cuop/backend/cuda/cuda_memory.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/dist/algo/elementwise.h"
 #include "cuop/dist/algo/matmul.h"
@@ -15,6 +17,9 @@
 #include "cuop/dist/exec/report.h"
 #include "cuop/dist/rank_device.h"
 #include "cuop/jit/fusion.h"
+#include "cuop/memory/current.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/copy/copy_kernels.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/matmul/matmul.h"
@@ -221,6 +226,25 @@ TEST(RankDevices, TensorsOfOneCallLieOnOneDevice) {
     const DistTensor y = on_device(x, kCpu);
     EXPECT_THAT(failure_of([&] { add(x, y); }), HasSubstr("they must be on one device"));
     EXPECT_EQ(values(gather_all(add(y, y))), values(gather_all(add(x, x))));
+  });
+}
+
+TEST(RankDevices, LongPiecesComeFromMappedMemoryAndFromAnothersAlike) {
+  constexpr int64_t kSide = 2900;  // pieces of more than 16 MiB, which go by the copy engine
+  run_ranks(2, [](const CommunicatorPtr& comm) {
+    const Tensor whole = noise({kSide, kSide});
+    const Sharding columns(Mesh::line(2), split_dim(2, 1));
+    const Interval mine = columns.owner_box(whole.shape(), comm->rank()).interval(1);
+    const Tensor expected = slice(whole, 1, mine.low, mine.high);
+    for (const bool is_mapped : {true, false}) {
+      std::optional<memory::ResourceScope> scope;
+      if (!is_mapped) scope.emplace(backend::cuda::direct_memory(home()));
+      const DistTensor x = laid_out(comm, clone(whole), rows(2));
+      EXPECT_EQ(kernels::is_mapped_cuda(x.local()), is_mapped);
+      scope.reset();
+      expect_close(redistribute(x, columns).local(), expected, 0,
+                   is_mapped ? "mapped" : "another's");
+    }
   });
 }
 
