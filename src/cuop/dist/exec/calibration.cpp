@@ -140,12 +140,12 @@ double recurrence_bandwidth() {
 
 /// Sorted seconds on the slowest rank of each of `works`, which take turns, from when all ranks
 /// begin until the devices of all have done what was asked of them. Some turns, but short ones go
-/// on until they have taken together so long that the host is seen at rest: a rank that waits for a
-/// core waits milliseconds.
+/// on until they have taken so many seconds together that the host is seen at rest: a rank that
+/// waits for a core waits milliseconds.
 std::vector<std::vector<double>> times_together(Communicator& comm, Device device,
-                                                const std::vector<std::function<void()>>& works) {
+                                                const std::vector<std::function<void()>>& works,
+                                                double least_seconds) {
   constexpr size_t kTurns = 8, kMostTurns = 512;
-  constexpr double kLeastSeconds = kLongMs / 2e3;
   const auto turn = [&](const std::function<void()>& work) {
     comm.barrier();
     const auto begin = std::chrono::steady_clock::now();
@@ -156,7 +156,7 @@ std::vector<std::vector<double>> times_together(Communicator& comm, Device devic
   for (const auto& work : works) turn(work);  // the first opens the way
   std::vector<std::vector<double>> found(works.size());
   // The same number on all ranks, as all see the same times.
-  for (double all = 0.0; all < kLeastSeconds && found[0].size() < kMostTurns;) {
+  for (double all = 0.0; all < least_seconds && found[0].size() < kMostTurns;) {
     std::vector<double> mine, slowest(kTurns * works.size());
     for (size_t i = 0; i < slowest.size(); ++i) mine.push_back(turn(works[i % works.size()]));
     comm.all_reduce(mine.data(), slowest.data(), static_cast<int64_t>(slowest.size()),
@@ -184,7 +184,7 @@ double exchange_seconds(Communicator& comm, const Tensor& sent, const Tensor& re
   const std::function<void()> work = [&] {
     for (int i = 0; i < times; ++i) comm.exchange(to, from, stream);
   };
-  const std::vector<double> found = times_together(comm, device, {work})[0];
+  const std::vector<double> found = times_together(comm, device, {work}, 0.02)[0];
   return std::max(found[found.size() / 4], 1e-9);  // what others do to the links is not theirs
 }
 
@@ -246,7 +246,7 @@ void measure_calls(const CommunicatorPtr& comm, Device device, Machine& machine)
   };
   for (const char* strategy : {"root", "row"}) add(strategy, true);
   for (const char* strategy : {"row", "column"}) add(strategy, false);
-  const auto times = times_together(*comm, device, calls);
+  const auto times = times_together(*comm, device, calls, 0.1);
   const auto beside = [&](size_t i) { return times[i][times[i].size() / 2] - steps[i]; };
   machine.call_overhead = std::max((beside(0) + beside(1)) / 2, 1e-9);
   machine.sharded_call_overhead = std::max((beside(2) + beside(3)) / 2, 1e-9);
