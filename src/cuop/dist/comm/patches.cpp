@@ -1,11 +1,13 @@
 #include "cuop/dist/comm/patches.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "cuop/backend/runtime.h"
 #include "cuop/core/text.h"
 #include "cuop/memory/workspace.h"
 #include "cuop/ops/copy/copy.h"
+#include "cuop/ops/copy/copy_kernels.h"
 #include "cuop/ops/create/empty.h"
 
 namespace cuop::dist {
@@ -31,6 +33,13 @@ std::string misfit(const std::vector<Tensor>& expected, const std::vector<Tensor
     }
   }
   return "";
+}
+
+bool are_mapped(std::span<const Patch> patches) {
+  return std::ranges::all_of(patches, [](const Patch& patch) {
+    const Tensor& x = patch.elements;
+    return x.size() == 0 || (!x.device().is_cpu() && kernels::is_mapped_cuda(x));
+  });
 }
 
 void copy_own_patches(Exchange& x, const Collective& call) {

@@ -28,6 +28,9 @@ std::vector<Patch> patches_of_others(int rank, int size, const PatchOf& patch) {
 /// that are expected of it; else "expects ... from rank 1, which sends ...".
 std::string misfit(const std::vector<Tensor>& expected, const std::vector<Tensor>& sent, int src);
 
+/// Whether all lie in GPUs' memory that cuOP has mapped.
+bool are_mapped(std::span<const Patch> patches);
+
 /// Copies what this rank sends itself; fails the call where that does not fit.
 void copy_own_patches(Exchange& x, const Collective& call);
 

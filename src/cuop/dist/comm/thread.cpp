@@ -6,6 +6,7 @@
 #include <functional>
 #include <numeric>
 
+#include "cuop/backend/execution.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/env.h"
 #include "cuop/core/error.h"
@@ -119,6 +120,10 @@ class ThreadCommunicator final : public Communicator {
   void copy_all_gather(const Collective& call);
   void copy_all_to_all(const Collective& call);
   void pull_tensors(const Collective& call);
+  /// Whether rows go by the copy engine, which has all of a link of which kernels reach 0.86: long
+  /// ones where all lies in mapped memory. A kernel, which reads other memory, takes longer beside
+  /// an engine that copies the other way than beside another kernel.
+  bool goes_by_engine(const Collective& call) const;
   /// out <- elements [begin, end) of all ranks' inputs, reduced on this rank's device.
   void reduce_inputs(const Collective& call, int64_t begin, int64_t end, void* out) const;
   void reduce_segment(const Collective& call, std::span<const int> receivers);
@@ -372,7 +377,17 @@ void ThreadCommunicator::copy_all_to_all(const Collective& call) {
   }
 }
 
+bool ThreadCommunicator::goes_by_engine(const Collective& call) const {
+  constexpr int64_t kLong = int64_t{16} << 20;  // kernels begin sooner
+  const auto is_long = [](const Patch& patch) { return patch.elements.nbytes() >= kLong; };
+  const auto sends_mapped = [&](int rank) { return are_mapped(peer(rank).sends); };
+  return std::ranges::any_of(call.receives, is_long) && are_mapped(call.sends) &&
+         std::ranges::all_of(others_on_gpus(call, true), sends_mapped);
+}
+
 void ThreadCommunicator::pull_tensors(const Collective& call) {
+  const backend::ExecutionScope scope(goes_by_engine(call) ? backend::beside_work()
+                                                           : backend::execution_options());
   for (int step = 0; step < size(); ++step) {
     const int src = (rank_ + step) % size();
     const std::vector<Tensor> from = tensors_of(peer(src).sends, rank_);

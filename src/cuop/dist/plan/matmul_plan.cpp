@@ -25,11 +25,13 @@ struct LocalProduct {
 };
 
 /// How often a product's operands and result pass through memory. Products of all but the largest
-/// matrices hide little of that. Those of 16-bit floats copy each matrix where rows fill no whole 16
-/// bytes (ops/matmul/padded_product_internal.h), rows of an odd length at half the rate: 200 shapes
-/// on two H200s.
+/// matrices hide little of that. Those of 16-bit floats copy each matrix where rows fill no whole
+/// 16 bytes (ops/matmul/padded_product_internal.h), rows of an odd length at half the rate: 200
+/// shapes on two H200s.
 int64_t memory_passes(const MatmulProblem& problem, DType dtype) {
-  const auto is_whole = [&](int64_t unit) { return problem.n % unit == 0 && problem.k % unit == 0; };
+  const auto is_whole = [&](int64_t unit) {
+    return problem.n % unit == 0 && problem.k % unit == 0;
+  };
   if (itemsize(dtype) != 2 || is_whole(8)) return 1;
   return is_whole(2) ? 3 : 5;
 }
@@ -39,7 +41,8 @@ PlanStep product_step(const MatmulProblem& problem, const Machine& machine, DTyp
                       const std::string& text = kProduct) {
   Plan plan;
   add_compute(plan, machine, text, local.flops, 0, dtype, product_efficiency(machine, local.sides));
-  plan.steps[0].seconds += compute_seconds(machine, 0, memory_passes(problem, dtype) * bytes, dtype);
+  plan.steps[0].seconds +=
+      compute_seconds(machine, 0, memory_passes(problem, dtype) * bytes, dtype);
   return plan.steps[0];
 }
 

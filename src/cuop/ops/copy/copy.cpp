@@ -160,10 +160,7 @@ void pull(const Tensor& dst, const Tensor& src) {
   const bool is_direct = are_alike(dst, src) && dst.is_contiguous();
   if (is_direct && src.is_contiguous()) return move_elements(dst, src);
   if (are_gpus(dst, src) && backend::runtime(dst.device()).reads(src.device())) {
-    constexpr int64_t kLongCopy = int64_t{16} << 20;  // shorter ones: kernels begin sooner
-    const bool is_by_engine =
-        backend::execution_options().is_beside_work ||
-        (dst.nbytes() >= kLongCopy && kernels::is_mapped_cuda(dst) && kernels::is_mapped_cuda(src));
+    const bool is_by_engine = backend::execution_options().is_beside_work;
     if (is_by_engine && dst.dtype() == src.dtype()) {
       return kernels::copy_from_peer_cuda(dst, source);
     }
