@@ -6,6 +6,7 @@
 #include "cuop/dist/algo/matmul.h"
 #include "cuop/dist/exec/call_frame.h"
 #include "cuop/dist/exec/report.h"
+#include "cuop/dist/strict.h"
 #include "cuop/memory/limited.h"
 #include "cuop/tune/database.h"
 #include "cuop/tune/permission.h"
@@ -68,6 +69,14 @@ TEST_F(Calibration, GivesAllRanksTheSameFiguresAndKeepsThem) {
       EXPECT_EQ(to_text(calibrate(comm, home(), false)), measured[0]);
     });
   }
+}
+
+TEST_F(Calibration, GathersForNobody) {
+  run_ranks(2, [&](const CommunicatorPtr& comm) {
+    const StrictScope strict;
+    EXPECT_GT(calibrate(comm, home(), true).sharded_call_overhead, 0.0);
+    EXPECT_TRUE(is_strict());
+  });
 }
 
 TEST_F(Calibration, MeasuresNothingWhereTheTunerIsFrozen) {

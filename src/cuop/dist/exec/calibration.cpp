@@ -22,6 +22,7 @@
 #include "cuop/dist/exec/rank_machine.h"
 #include "cuop/dist/exec/report.h"
 #include "cuop/dist/plan/matmul_plan.h"
+#include "cuop/dist/strict.h"
 #include "cuop/ops/conv/conv.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
@@ -221,6 +222,7 @@ void measure_calls(const CommunicatorPtr& comm, Device device, Machine& machine)
   constexpr double kProduct = 1e-6;  // seconds at the rate of long ones
   const auto side = static_cast<int64_t>(std::cbrt(kProduct * machine.flops / 2.0));
   const FiledReport before = filed_report();
+  const StrictScope open(false);  // B is gathered for nobody
   const int ranks = comm->size(), rank = comm->rank();
   const Operation operation = short_product();
   const Tensor x = noise({side, side}, DType::kFloat32, device);
