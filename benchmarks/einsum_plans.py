@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from launched import arguments, on_ranks, tell
+from launched import arguments, on_ranks, origin, slowest, tell
 from plan_choices import noise
 
 import cuop
@@ -185,8 +185,7 @@ def measured(comm, kind, case, scale, device, rounds):
             times[way.__name__].append(contraction.seconds(way))
     found = {"name": name, "equation": equation, "shapes": shapes, "kind": kind, "error": error}
     for key, taken in times.items():
-        slowest = dist.all_reduce(comm, cuop.tensor(taken, dtype="float64", device="cpu"), "max")
-        found[key] = statistics.median(slowest.tolist()) * 1e3
+        found[key] = statistics.median(slowest(comm, taken)) * 1e3
     return found | {
         "strategy": plan.strategy,
         "predicted": (plan.seconds + plan.call_seconds) * 1e3,
@@ -227,10 +226,7 @@ def main():
     found, command = on_ranks(work, options, "einsum_plans.py")
     if found is None:
         return
-    lines = [
-        f"- command: {command} --scale {options.scale:g}",
-        f"- date: {time.strftime('%Y-%m-%d')}",
-    ]
+    lines = origin(f"{command} --scale {options.scale:g}")
     for kind, results in found.items():
         lines.append("")
         for way, name in (("naive", "naive"), ("pairs_planned", "pairs")):

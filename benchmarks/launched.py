@@ -1,6 +1,7 @@
 """Benchmarks on ranks: the processes of mpirun, or threads of this one, each with a device of its own."""
 
 import argparse
+import time
 from pathlib import Path
 
 import cuop
@@ -35,6 +36,17 @@ def on_ranks(work, options, script):
     if world.rank != 0:
         return None, ""
     return result, f"mpirun --bind-to none -np {world.size} python benchmarks/{script} {end}"
+
+
+def slowest(comm, seconds):
+    """Of several times that each rank has measured those of the slowest rank, on all."""
+    mine = cuop.tensor(seconds, dtype="float64", device="cpu")
+    return dist.all_reduce(comm, mine, "max").tolist()
+
+
+def origin(command):
+    """The lines that a table begins with."""
+    return [f"- command: {command}", f"- date: {time.strftime('%Y-%m-%d')}"]
 
 
 def tell(heading, lines, table):

@@ -18,7 +18,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-from launched import arguments, on_ranks, tell
+from launched import arguments, on_ranks, slowest, tell
 
 import cuop
 from cuop import dist
@@ -103,8 +103,7 @@ def measured(comm, kind, shape, device, rounds):
         for strategy in strategies:
             found[strategy]["times"].append(multiplied.seconds(strategy))
     for each in found.values():
-        mine = cuop.tensor(each["times"], dtype="float64", device="cpu")
-        each["times"] = dist.all_reduce(comm, mine, "max").tolist()
+        each["times"] = slowest(comm, each["times"])
         each["seconds"] = statistics.median(each["times"])
     return {"kind": kind, "shape": shape, "chosen": chosen, "strategies": found}
 

@@ -11,7 +11,7 @@ least mean of ten in a row. Rates are of the bytes that one rank sends, in GB/s.
 import statistics
 import time
 
-from launched import arguments, on_ranks, tell
+from launched import arguments, on_ranks, origin, slowest, tell
 
 import cuop
 from cuop import dist
@@ -49,8 +49,7 @@ def measured(comm, device, shape):
     seconds_of(comm, x, columns, 2)
     times = [seconds_of(comm, x, columns, 1) for _ in range(ALONE)]
     times += [seconds_of(comm, x, columns, 10) for _ in range(ROWS)]
-    slowest = dist.all_reduce(comm, cuop.tensor(times, dtype="float64", device="cpu"), "max")
-    times = slowest.tolist()
+    times = slowest(comm, times)
     return statistics.median(times[:ALONE]), min(times[ALONE:])
 
 
@@ -72,8 +71,7 @@ def main():
     if lines is None:
         return
     heads = [
-        f"- command: {command}",
-        f"- date: {time.strftime('%Y-%m-%d')}",
+        *origin(command),
         "",
         "| shape | a rank sends | alone, ms (GB/s) | ten in a row, ms (GB/s) |",
         "|---|---|---|---|",

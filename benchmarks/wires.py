@@ -16,7 +16,7 @@ import statistics
 import time
 
 import numpy as np
-from launched import arguments, on_ranks, tell
+from launched import arguments, on_ranks, origin, slowest, tell
 
 import cuop
 from cuop import dist
@@ -71,9 +71,7 @@ def measured(comm, n, zeros, calls, device, rounds):
             cuop.synchronize()
             each["times"].append(time.perf_counter() - begin)
     for each in found:
-        mine = cuop.tensor(each["times"], dtype="float64", device="cpu")
-        slowest = dist.all_reduce(comm, mine, "max")
-        each["ms"] = statistics.median(slowest.tolist()) * 1e3
+        each["ms"] = statistics.median(slowest(comm, each["times"])) * 1e3
     # Behind all times: the threads of NumPy's products spin on for a while, on all cores.
     for each, (_, wire, options) in zip(found, calls, strict=True):
         product = dist.matmul_from_root(comm, a, b, **options)
@@ -132,8 +130,7 @@ def main():
     if found is None:
         return
     lines = [
-        f"- command: {command} --sizes {' '.join(map(str, options.sizes))}",
-        f"- date: {time.strftime('%Y-%m-%d')}",
+        *origin(f"{command} --sizes {' '.join(map(str, options.sizes))}"),
         "",
         "| n x n | zeros of A | call | strategy | ms | plain / it | MiB sent | error |",
         "|---|---|---|---|---|---|---|---|",
