@@ -5,7 +5,7 @@
 
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
-#include "cuop/dist/exec/moved.h"
+#include "cuop/dist/exec/exchange.h"
 #include "cuop/dist/exec/report.h"
 #include "cuop/dist/plan/map_plan.h"
 #include "tests/dist/algo_test.h"

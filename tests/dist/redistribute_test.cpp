@@ -10,7 +10,7 @@
 #include "cuop/core/text.h"
 #include "cuop/dist/algo/reduce.h"
 #include "cuop/dist/exec/combine.h"
-#include "cuop/dist/exec/moved.h"
+#include "cuop/dist/exec/exchange.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "tests/dist/algo_test.h"

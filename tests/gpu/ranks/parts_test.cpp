@@ -1,6 +1,7 @@
 // Where the parts of distributed tensors lie, and on which GPU each rank works.
 #include <gmock/gmock.h>
 
+#include <array>
 #include <atomic>
 #include <optional>
 #include <thread>
@@ -11,6 +12,7 @@
 #include "cuop/dist/algo/matmul.h"
 #include "cuop/dist/algo/reduce.h"
 #include "cuop/dist/algo/stencil.h"
+#include "cuop/dist/comm/patches.h"
 #include "cuop/dist/comm/self.h"
 #include "cuop/dist/exec/call.h"
 #include "cuop/dist/exec/map.h"
@@ -19,7 +21,6 @@
 #include "cuop/jit/fusion.h"
 #include "cuop/memory/current.h"
 #include "cuop/ops/copy/copy.h"
-#include "cuop/ops/copy/copy_kernels.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/matmul/matmul.h"
@@ -240,7 +241,7 @@ TEST(RankDevices, LongPiecesComeFromMappedMemoryAndFromAnothersAlike) {
       std::optional<memory::ResourceScope> scope;
       if (!is_mapped) scope.emplace(backend::cuda::direct_memory(home()));
       const DistTensor x = laid_out(comm, clone(whole), rows(2));
-      EXPECT_EQ(kernels::is_mapped_cuda(x.local()), is_mapped);
+      EXPECT_EQ(are_mapped(std::array{Patch{0, x.local()}}), is_mapped);
       scope.reset();
       expect_close(redistribute(x, columns).local(), expected, 0,
                    is_mapped ? "mapped" : "another's");

@@ -4,7 +4,6 @@
 #include "cuop/core/divide_up.h"
 #include "cuop/dist/algo/chirp_internal.h"
 #include "cuop/dist/exec/exchange.h"
-#include "cuop/dist/exec/moved.h"
 #include "cuop/dist/exec/passes.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"

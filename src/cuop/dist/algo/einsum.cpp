@@ -12,7 +12,7 @@
 #include "cuop/dist/algo/operations.h"
 #include "cuop/dist/exec/call.h"
 #include "cuop/dist/exec/combine.h"
-#include "cuop/dist/exec/moved.h"
+#include "cuop/dist/exec/exchange.h"
 #include "cuop/dist/plan/einsum_plan.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/empty.h"

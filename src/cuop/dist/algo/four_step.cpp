@@ -1,7 +1,6 @@
 #include "cuop/core/divide_up.h"
 #include "cuop/dist/algo/four_step_internal.h"
 #include "cuop/dist/exec/exchange.h"
-#include "cuop/dist/exec/moved.h"
 #include "cuop/dist/exec/passes.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"

@@ -9,7 +9,7 @@
 #include "cuop/dist/algo/operations.h"
 #include "cuop/dist/algo/poisson_internal.h"
 #include "cuop/dist/exec/call.h"
-#include "cuop/dist/exec/moved.h"
+#include "cuop/dist/exec/exchange.h"
 #include "cuop/dist/plan/stencil_plan.h"
 
 namespace cuop::dist {

@@ -3,7 +3,7 @@
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/agree.h"
-#include "cuop/dist/exec/moved.h"
+#include "cuop/dist/exec/exchange.h"
 #include "cuop/dist/plan/map_plan.h"
 #include "cuop/dist/strict.h"
 #include "cuop/ops/create/create.h"

@@ -12,7 +12,7 @@
 #include "cuop/dist/comm/patches.h"
 #include "cuop/dist/comm/reduction.h"
 #include "cuop/dist/exec/call.h"
-#include "cuop/dist/exec/moved.h"
+#include "cuop/dist/exec/exchange.h"
 #include "cuop/dist/exec/redistribute.h"
 #include "cuop/dist/header.h"
 #include "cuop/dist/plan/matmul_plan.h"

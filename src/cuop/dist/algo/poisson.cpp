@@ -9,7 +9,7 @@
 #include "cuop/dist/algo/poisson_internal.h"
 #include "cuop/dist/algo/row_solvers.h"
 #include "cuop/dist/exec/call.h"
-#include "cuop/dist/exec/moved.h"
+#include "cuop/dist/exec/exchange.h"
 #include "cuop/dist/plan/poisson_plan.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"

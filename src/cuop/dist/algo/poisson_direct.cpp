@@ -13,7 +13,7 @@
 #include "cuop/dist/algo/poisson_internal.h"
 #include "cuop/dist/algo/row_equation.h"
 #include "cuop/dist/exec/call.h"
-#include "cuop/dist/exec/moved.h"
+#include "cuop/dist/exec/exchange.h"
 #include "cuop/dist/exec/passes.h"
 #include "cuop/dist/plan/map_plan.h"
 #include "cuop/dist/plan/pass_plan.h"

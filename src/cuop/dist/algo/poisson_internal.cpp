@@ -2,7 +2,7 @@
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
-#include "cuop/dist/exec/moved.h"
+#include "cuop/dist/exec/exchange.h"
 #include "cuop/dist/exec/norms.h"
 #include "cuop/dist/exec/sweep.h"
 #include "cuop/dist/plan/map_plan.h"

@@ -3,7 +3,7 @@
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/exec/call.h"
-#include "cuop/dist/exec/moved.h"
+#include "cuop/dist/exec/exchange.h"
 #include "cuop/dist/plan/reshape_plan.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"

@@ -8,7 +8,7 @@
 #include "cuop/core/text.h"
 #include "cuop/dist/algo/operations.h"
 #include "cuop/dist/exec/call.h"
-#include "cuop/dist/exec/moved.h"
+#include "cuop/dist/exec/exchange.h"
 #include "cuop/dist/exec/sweep.h"
 #include "cuop/dist/plan/stencil_plan.h"
 #include "cuop/ops/copy/copy.h"

@@ -5,9 +5,9 @@
 
 #include "cuop/backend/runtime.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/comm/fabric_exports.h"
 #include "cuop/memory/workspace.h"
 #include "cuop/ops/copy/copy.h"
-#include "cuop/ops/copy/copy_kernels.h"
 #include "cuop/ops/create/empty.h"
 
 namespace cuop::dist {
@@ -38,7 +38,7 @@ std::string misfit(const std::vector<Tensor>& expected, const std::vector<Tensor
 bool are_mapped(std::span<const Patch> patches) {
   return std::ranges::all_of(patches, [](const Patch& patch) {
     const Tensor& x = patch.elements;
-    return x.size() == 0 || (!x.device().is_cpu() && kernels::is_mapped_cuda(x));
+    return x.size() == 0 || (!x.device().is_cpu() && fabric::Exports::can_describe(x));
   });
 }
 

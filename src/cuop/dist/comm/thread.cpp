@@ -5,6 +5,7 @@
 #include <exception>
 #include <functional>
 #include <numeric>
+#include <optional>
 
 #include "cuop/backend/execution.h"
 #include "cuop/backend/runtime.h"
@@ -120,9 +121,8 @@ class ThreadCommunicator final : public Communicator {
   void copy_all_gather(const Collective& call);
   void copy_all_to_all(const Collective& call);
   void pull_tensors(const Collective& call);
-  /// Whether rows go by the copy engine, which has all of a link of which kernels reach 0.86: long
-  /// ones where all lies in mapped memory. A kernel, which reads other memory, takes longer beside
-  /// an engine that copies the other way than beside another kernel.
+  /// Whether rows go by the copy engine, which has all of a link (kernels 0.86): long ones where
+  /// all is mapped memory. Beside an engine the other way a kernel is slower than beside a kernel.
   bool goes_by_engine(const Collective& call) const;
   /// out <- elements [begin, end) of all ranks' inputs, reduced on this rank's device.
   void reduce_inputs(const Collective& call, int64_t begin, int64_t end, void* out) const;
@@ -386,8 +386,8 @@ bool ThreadCommunicator::goes_by_engine(const Collective& call) const {
 }
 
 void ThreadCommunicator::pull_tensors(const Collective& call) {
-  const backend::ExecutionScope scope(goes_by_engine(call) ? backend::beside_work()
-                                                           : backend::execution_options());
+  std::optional<backend::ExecutionScope> by_engine;
+  if (goes_by_engine(call)) by_engine.emplace(backend::beside_work());
   for (int step = 0; step < size(); ++step) {
     const int src = (rank_ + step) % size();
     const std::vector<Tensor> from = tensors_of(peer(src).sends, rank_);

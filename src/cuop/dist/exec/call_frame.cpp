@@ -8,7 +8,7 @@
 #include "cuop/core/text.h"
 #include "cuop/dist/agree.h"
 #include "cuop/dist/exec/call_watch.h"
-#include "cuop/dist/exec/moved.h"
+#include "cuop/dist/exec/exchange.h"
 #include "cuop/dist/exec/planned.h"
 #include "cuop/dist/exec/rank_machine.h"
 #include "cuop/dist/exec/root_note.h"

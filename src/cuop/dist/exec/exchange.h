@@ -8,6 +8,7 @@
 
 #include "cuop/core/tensor.h"
 #include "cuop/dist/comm/communicator.h"
+#include "cuop/dist/dist_tensor.h"
 #include "cuop/dist/moves.h"
 #include "cuop/dist/plan/wire.h"
 
@@ -85,5 +86,14 @@ void place_own(int rank, const Part& source, const std::vector<Box>& owners,
 void fetch_into(Communicator& comm, const Part& source, const std::vector<Box>& owners,
                 const std::vector<Box>& boxes, const Part& place, DType dtype,
                 const Travel& travel = {});
+
+/// The same tensor under another sharding, within a call whose ranks agree already; only pieces
+/// that are not there already travel. What has to be copied to its new place is put into `order` on
+/// the way.
+DistTensor moved_to(const DistTensor& x, const Sharding& sharding, const AxisOrder& order = {});
+/// In another form on the way, of which elements along `axis` share a scale.
+DistTensor moved_to(const DistTensor& x, const Sharding& sharding, const Wire& wire, int axis);
+/// The part of `x` that this rank holds.
+Part part_of(const DistTensor& x);
 
 }  // namespace cuop::dist

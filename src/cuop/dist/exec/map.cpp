@@ -1,7 +1,7 @@
 #include "cuop/dist/exec/map.h"
 
+#include "cuop/dist/exec/exchange.h"
 #include "cuop/dist/exec/made_in_chunks.h"
-#include "cuop/dist/exec/moved.h"
 #include "cuop/dist/exec/pipeline.h"
 #include "cuop/dist/plan/overlap.h"
 #include "cuop/ops/copy/copy.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cuop/dist/exec/moved.h"
+#include "cuop/dist/exec/exchange.h"
 #include "cuop/ops/index/view.h"
 
 namespace cuop::dist {

@@ -11,7 +11,7 @@
 #include "cuop/dist/comm/checks.h"
 #include "cuop/dist/exec/calibration.h"
 #include "cuop/dist/exec/call_frame.h"
-#include "cuop/dist/exec/moved.h"
+#include "cuop/dist/exec/exchange.h"
 #include "cuop/dist/header.h"
 #include "cuop/dist/plan/plan.h"
 #include "cuop/dist/rank_device.h"

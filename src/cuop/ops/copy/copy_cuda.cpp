@@ -1,4 +1,3 @@
-#include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/core/trace.h"
@@ -48,14 +47,6 @@ void copy_from_peer_cuda(const Tensor& dst, const Tensor& src) {
   if (dst.size() == 0) return;
   span.add_bytes(src.nbytes() + dst.nbytes());
   if (!copy_long_rows(dst, src)) strided_copy_cuda(dst, src);
-}
-
-bool is_mapped_cuda(const Tensor& x) {
-  const int64_t item = itemsize(x.dtype());
-  const Extent reach = extent(x.layout());
-  const auto* const first = static_cast<const char*>(x.storage()->data()) + reach.begin * item;
-  const auto& mapped = backend::cuda::cuda_runtime(x.device()).mapped();
-  return mapped.find(first, (reach.end - reach.begin) * item).has_value();
 }
 
 std::optional<jit::TransposedCopy> plan_transposed_copy(const Tensor& to, const Tensor& from) {

@@ -17,11 +17,6 @@ void strided_copy_cuda(const Tensor& dst, const Tensor& src);
 /// computed meanwhile and has all of the link, of which kernels reach 0.86 (two H200s).
 void copy_from_peer_cuda(const Tensor& dst, const Tensor& src);
 
-/// Whether the tensor, of a GPU, lies in memory that cuOP has mapped. Another library's may belong
-/// to a context of the driver's, and then copies from a peer wait for the default streams of both
-/// GPUs: 256 MiB each way between two H200s take 1.5 ms by the copy engine, 0.7 from mapped memory.
-bool is_mapped_cuda(const Tensor& x);
-
 /// The copy as one of tiles, where both tensors, of one dtype and shape, have neighbours but along
 /// different axes; nothing for others, and where tiles would be mostly empty.
 std::optional<jit::TransposedCopy> plan_transposed_copy(const Tensor& to, const Tensor& from);
