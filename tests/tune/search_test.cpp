@@ -204,6 +204,7 @@ TEST_F(SearchTest, HopelessOnesAreGivenUpAfterOneSample) {
   EXPECT_THAT(result.measurements[1].why_out, HasSubstr("took 4 times the default's"));
   EXPECT_EQ(runs_of("b"), 2);
   EXPECT_EQ(result.rounds, 0);  // nobody is left to compare with
+  EXPECT_GT(result.measurements[0].median_ms, 0.0);  // but what they were compared with is told
 }
 
 TEST_F(SearchTest, WhatTimeDoesNotAllowDoesNotWin) {

@@ -35,13 +35,8 @@ def test_auto_measures_at_least_four_kernels_of_which_none_is_wrong(name):
     own = {kernel: why for kernel, why in tried.items() if kernel.startswith("tiled")}
     assert len([why for why in own.values() if "the same launches" not in why]) >= 4
     assert all("another result" not in why and "failed" not in why for why in own.values())
-    # The default is the library's where there is one; where that chose among kernels of its own and
-    # all others were seen to be far slower, it is told by their names. Where one run of each other
-    # kernel was far slower, there was nothing to compare it with.
-    default = [time for kernel, time in report.measured.items() if not kernel.startswith("tiled/")]
-    reasons = [why for kernel, why in report.not_measured.items() if kernel.startswith("tiled/")]
-    are_all_out = all("times the default's" in why or "same launches" in why for why in reasons)
-    assert min(default) > 0 if default else not report.measured and are_all_out
+    # What all others were compared with has a time, even where one run of each was far slower.
+    assert report.measured and min(report.measured.values()) > 0
     for kernel in tried:
         assert kernel in report.text
     y = jit.forward(*inputs, cuop.ones(shape))

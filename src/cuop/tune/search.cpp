@@ -98,6 +98,7 @@ class Search {
         put_out(i, cat("not measured: a run took ", ms / of_default, " times the default's"));
       });
     }
+    if (rivals() == 0) samples_[0].push_back(of_default);  // with which all others were compared
     const double wanted = std::ceil(options_.least_sample_ms / std::max(of_default, 1e-6));
     repetitions_ = static_cast<int>(std::clamp(wanted, 1.0, double(options_.most_repetitions)));
   }
