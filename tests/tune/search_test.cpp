@@ -203,7 +203,7 @@ TEST_F(SearchTest, HopelessOnesAreGivenUpAfterOneSample) {
   const auto result = found({takes("a", 1.0), takes("b", 4.0)});
   EXPECT_THAT(result.measurements[1].why_out, HasSubstr("took 4 times the default's"));
   EXPECT_EQ(runs_of("b"), 2);
-  EXPECT_EQ(result.rounds, 0);  // nobody is left to compare with
+  EXPECT_EQ(result.rounds, 0);                       // nobody is left to compare with
   EXPECT_GT(result.measurements[0].median_ms, 0.0);  // but what they were compared with is told
 }
 

@@ -52,8 +52,9 @@ MappedRange* find(uintptr_t address) {
   return nullptr;
 }
 
-/// The file ends before this page: zeros take its place and that of all behind it. By the system's own
-/// call: what a sanitizer puts in front of mmap would take other threads' reads for a race with it.
+/// The file ends before this page: zeros take its place and that of all behind it. By the system's
+/// own call: what a sanitizer puts in front of mmap would take other threads' reads for a race with
+/// it.
 bool replace_lost_pages(MappedRange& range, uintptr_t address) {
   const uintptr_t page = address / page_size() * page_size();
   const long made = syscall(SYS_mmap, page, range.end - page, PROT_READ,
