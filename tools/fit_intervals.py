@@ -48,16 +48,18 @@ def print_table(name: str, rows: dict, polynomials: list, constants: dict) -> No
     )
 
 
-def slope_polynomial(function, middle, slope, half, degree: int) -> list:
-    """Those of (f(middle + s) - f(middle) - slope s) / s; around 0 for s above 0, of what is relative."""
+def slope_polynomial(function, middle, slope, low, high, degree: int) -> list:
+    """Those of (f(middle + s) - f(middle) - slope s) / s, s from low to high; around 0 for s above 0, of what
+    is relative.
+    """
 
     def rest(s):
         s = s if abs(s) > TINY else TINY
         return (function(middle + s) - function(middle)) / s - slope
 
     if middle == 0:
-        return minimax(rest, TINY, half, degree, lambda s: 1)
-    return minimax(rest, -half, half, degree, lambda s: abs(s))
+        return minimax(rest, TINY, high, degree, lambda s: 1)
+    return minimax(rest, low, high, degree, lambda s: abs(s))
 
 
 def erf_spacing():
@@ -81,7 +83,7 @@ def erf_table() -> None:
         above_base = mp.erf if base == 0 else lambda a: -mp.erfc(a)
         value = as_float(above_base(middle))
         slope = nearest(2 / mp.sqrt(mp.pi) * mp.exp(-middle * middle), 4)
-        polynomials.append(slope_polynomial(above_base, middle, slope, half, degree))
+        polynomials.append(slope_polynomial(above_base, middle, slope, -half, half, degree))
         bases.append(base)
         values.append(value)
         slopes.append(slope)

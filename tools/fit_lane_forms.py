@@ -5,6 +5,8 @@ A row has a coefficient of each interval, minimax in the distance from the inter
 `python tools/fit_lane_forms.py > src/cuop/jit/cpu/lane_coefficients.h`, and clang-format.
 """
 
+import itertools
+
 import mpmath as mp
 
 from fit_coefficients import nearest, text
@@ -35,14 +37,14 @@ def odd_polynomial(function, slope, high, terms: int) -> list:
     return result
 
 
-def rest_polynomial(function, middle, slope, half, degree: int) -> list:
-    """Those of (f(middle + s) - f(middle) - slope s) / s^2."""
+def rest_polynomial(function, middle, slope, low, high, degree: int) -> list:
+    """Those of (f(middle + s) - f(middle) - slope s) / s^2, s from low to high; around 0 of what is relative."""
 
     def rest(s):
         s = s if abs(s) > TINY else TINY
         return ((function(middle + s) - function(middle)) / s - slope) / s
 
-    return minimax(rest, -half, half, degree, lambda s: s * s)
+    return minimax(rest, low, high, degree, lambda s: s if middle == 0 else s * s)
 
 
 def spread(polynomial: list, constant, slope, half) -> list:
@@ -70,7 +72,7 @@ def sine_table() -> None:
             base, polynomials[-1][0] = -0.0, -(mp.mpf(2) ** -60)  # a zero keeps its sign
         else:
             true = mp.cos(middle)
-            fit = rest_polynomial(mp.sin, middle, true, half, 3)
+            fit = rest_polynomial(mp.sin, middle, true, -half, half, 3)
             polynomials.append(spread(fit, mp.sin(middle) - base, true - slope, half))
         bases.append(base)
         slopes.append(slope)
@@ -86,23 +88,44 @@ def sine_table() -> None:
     print_table("SineIntervals", {"kBase": bases, "kSlope": slopes}, polynomials, constants)
 
 
+def tanh_middle(near):
+    """A float next to `near` whose tanh is nearly a float, as nothing is said of what that lacks."""
+    if near == 0:
+        return near
+    above = as_float(mp.tanh(near))  # where a step of the floats is far, the middle is that far off
+    middle = as_float(mp.atanh(min(above, 1 - mp.mpf(2) ** -24)))
+    step = mp.mpf(2) ** (mp.floor(mp.log(middle, 2)) - 23)
+    tried = (middle + k * step for k in range(-4000, 4001))
+    return min(tried, key=lambda m: abs(mp.tanh(m) - as_float(mp.tanh(m))))
+
+
 def hyperbolic_table() -> None:
-    """tanh(i spacing + s) = value + (s slope + (s P(s) + what the value lacks)), up to 9.1, from where
-    it rounds to 1.
+    """tanh(middle + s) = value + (s slope + s P(s)) up to 9.1, from where it rounds to 1. The first digits of
+    a + 5/8 name the interval of a: six of length 1/16, then eight each of 1/8, 1/4 and 1/2, and two of 1.
     """
-    count, spacing, degree = 16, mp.mpf(19) / 32, 6
-    values, lacks, slopes, polynomials = [], [], [], []
-    for i in range(count):
-        middle = i * spacing
-        value, slope = as_float(mp.tanh(middle)), nearest(mp.sech(middle) ** 2, 4)
-        polynomials.append(slope_polynomial(mp.tanh, middle, slope, spacing / 2, degree))
-        values.append(value)
-        lacks.append(mp.tanh(middle) - value)
+    shift, most, degree = mp.mpf(5) / 8, mp.mpf("9.1"), 3
+    edges = [(8 + k % 8) * mp.mpf(2) ** (k // 8 - 4) - shift for k in range(2, 35)]
+    middles, values, slopes, polynomials = [], [], [], []
+    for low, high in itertools.pairwise(edges):
+        high = min(high, most)
+        middle = tanh_middle((low + high) / 2 if low > 0 else low)
+        slope = nearest(mp.sech(middle) ** 2, 4)
+        if middle == 0:  # s itself where it is small: products that underflow would be rounded
+            rest = rest_polynomial(mp.tanh, middle, slope, TINY, high, degree - 1)
+            polynomials.append([mp.mpf(0), *rest])
+        else:
+            polynomials.append(
+                slope_polynomial(mp.tanh, middle, slope, low - middle, high - middle, degree)
+            )
+        middles.append(middle)
+        values.append(as_float(mp.tanh(middle)))
         slopes.append(slope)
-    rows = {"kValue": values, "kLack": lacks, "kSlope": slopes}
-    print_table(
-        "TanhIntervals", rows, polynomials, {"kSpacing": spacing, "kPerSpacing": 1 / spacing}
-    )
+    # The last five of the digits, from those of 5/8 on, are the place in a row.
+    first = (0x3F200000 >> 20) % 32
+    rows = {"kMiddle": middles, "kValue": values, "kSlope": slopes}
+    rows = {name: row[-first:] + row[:-first] for name, row in rows.items()}
+    polynomials = polynomials[-first:] + polynomials[:-first]
+    print_table("TanhIntervals", rows, polynomials, {"kShift": shift})
 
 
 def tangent_tables() -> None:

@@ -61,8 +61,15 @@ struct LaneForm<fn::Erf, double> {
   return _mm256_permutevar8x32_ps(load(row), _mm256_castps_si256(shifted));
 #endif
 }
-template <int First = 0, int Count>
-[[gnu::always_inline]] inline Lanes horner(const float (&rows)[Count][kLanes<float>], Lanes shifted,
+#ifdef __AVX512F__
+/// The same of 32.
+[[gnu::always_inline]] inline Lanes of_interval(const float (&row)[2 * kLanes<float>],
+                                                Lanes shifted) {
+  return _mm512_permutex2var_ps(load(row), _mm512_castps_si512(shifted), load(row + kLanes<float>));
+}
+#endif
+template <int First = 0, int Count, int Intervals>
+[[gnu::always_inline]] inline Lanes horner(const float (&rows)[Count][Intervals], Lanes shifted,
                                            Lanes s) {
   const Lanes c = of_interval(rows[First], shifted);
   if constexpr (First + 1 == Count) {

@@ -64,43 +64,102 @@ struct LogRows<float> {
 
 template <>
 struct Log2Rows<float> {
-  static constexpr float kSlope = 0x1.7154760000000p+0f;
-  static constexpr float kSlopeRest = 0x1.4ae0c00000000p-26f;
-  static constexpr float kOfTwo = 0x1.0000000000000p+0f;
-  static constexpr float kOfTwoRest = 0x0.0p+0f;
+  static constexpr float kUnit = 0x1.6800000000000p+0f;
+  static constexpr float kTwo = 0x1.0000000000000p+0f;
+  static constexpr float kOfStep = 0x1.0000000000000p+0f;
   static constexpr float kFactors[] = {
-      0x1.0000000000000p+0f, 0x1.db5b6e0000000p-1f, 0x1.ba6bc80000000p-1f, 0x1.a4657e0000000p-1f,
-      0x1.8fb8ce0000000p-1f, 0x1.7c270c0000000p-1f, 0x1.6b7b360000000p-1f, 0x1.5d67040000000p-1f,
-      0x1.4d82e40000000p-1f, 0x1.41109e0000000p-1f, 0x1.3453560000000p-1f, 0x1.29d6840000000p-1f,
-      0x1.1fae020000000p-1f, 0x1.15375e0000000p-1f, 0x1.0a763a0000000p-1f, 0x1.0000000000000p-1f};
+      0x1.6800000000000p+0f, 0x1.5a4ff00000000p+0f, 0x1.4e3a7a0000000p+0f, 0x1.448c320000000p+0f,
+      0x1.3d7b800000000p+0f, 0x1.33f94c0000000p+0f, 0x1.2c05de0000000p+0f, 0x1.25e3a20000000p+0f,
+      0x1.1adb0c0000000p+0f, 0x1.15b1e20000000p+0f, 0x1.109e9c0000000p+0f, 0x1.0824f20000000p+0f,
+      0x1.0280de0000000p+0f, 0x1.fa455e0000000p-1f, 0x1.efadf00000000p-1f, 0x1.e4fc7a0000000p-1f,
+      0x1.daa3a00000000p-1f, 0x1.d1af000000000p-1f, 0x1.c873e00000000p-1f, 0x1.bef0f00000000p-1f,
+      0x1.b67d5a0000000p-1f, 0x1.ad32b80000000p-1f, 0x1.a6126e0000000p-1f, 0x1.9e7f8e0000000p-1f,
+      0x1.9797200000000p-1f, 0x1.9023040000000p-1f, 0x1.87e9240000000p-1f, 0x1.82e3ea0000000p-1f,
+      0x1.7cebee0000000p-1f, 0x1.73ce6e0000000p-1f, 0x1.6f83760000000p-1f, 0x1.6800000000000p-1f};
   static constexpr float kLogs[] = {0x0.0p+0f,
-                                    0x1.b6d0000000000p-4f,
-                                    0x1.af90000000000p-3f,
-                                    0x1.2338000000000p-2f,
-                                    0x1.6db8000000000p-2f,
-                                    0x1.b7e0000000000p-2f,
-                                    0x1.fa20000000000p-2f,
-                                    0x1.1a3e000000000p-1f,
-                                    0x1.3ca0000000000p-1f,
-                                    0x1.58b8000000000p-1f,
-                                    0x1.76a0000000000p-1f,
-                                    0x1.9030000000000p-1f,
-                                    0x1.a9d2000000000p-1f,
-                                    0x1.c530000000000p-1f,
-                                    0x1.e26a000000000p-1f,
+                                    0x1.ca20000000000p-5f,
+                                    0x1.b6f0000000000p-4f,
+                                    0x1.3250000000000p-3f,
+                                    0x1.7358000000000p-3f,
+                                    0x1.cd30000000000p-3f,
+                                    0x1.0d3c000000000p-2f,
+                                    0x1.2bc0000000000p-2f,
+                                    0x1.6448000000000p-2f,
+                                    0x1.7f7c000000000p-2f,
+                                    0x1.9abc000000000p-2f,
+                                    0x1.c964000000000p-2f,
+                                    0x1.e948000000000p-2f,
+                                    0x1.0424000000000p-1f,
+                                    0x1.13c2000000000p-1f,
+                                    0x1.23de000000000p-1f,
+                                    0x1.33cc000000000p-1f,
+                                    0x1.41de000000000p-1f,
+                                    0x1.50a8000000000p-1f,
+                                    0x1.6036000000000p-1f,
+                                    0x1.6e50000000000p-1f,
+                                    0x1.7e22000000000p-1f,
+                                    0x1.8a80000000000p-1f,
+                                    0x1.97e0000000000p-1f,
+                                    0x1.a44a000000000p-1f,
+                                    0x1.b1ec000000000p-1f,
+                                    0x1.c144000000000p-1f,
+                                    0x1.caca000000000p-1f,
+                                    0x1.d646000000000p-1f,
+                                    0x1.e82a000000000p-1f,
+                                    0x1.f0be000000000p-1f,
                                     0x1.0000000000000p+0f};
-  static constexpr float kRest[] = {-0x1.7154760000000p-1f, 0x1.ec74da0000000p-2f,
-                                    -0x1.716b8c0000000p-2f, 0x1.166a940000000p-2f};
+  static constexpr float kTerms[] = {0x1.a89d8e0000000p-6f, -0x1.75869a0000000p-2f,
+                                     0x1.623a580000000p-3f, -0x1.71f68e0000000p-4f};
 };
 
 template <>
 struct Log10Rows<float> {
-  static constexpr float kSlope = 0x1.bcb7b20000000p-2f;
-  static constexpr float kSlopeRest = -0x1.5b235e0000000p-27f;
-  static constexpr float kOfTwo = 0x1.3441360000000p-2f;
-  static constexpr float kOfTwoRest = -0x1.ec10c00000000p-27f;
-  static constexpr float kRest[] = {-0x1.bcb7b20000000p-3f, 0x1.287d020000000p-3f,
-                                    -0x1.bcd37e0000000p-4f, 0x1.4f3f240000000p-4f};
+  static constexpr float kUnit = 0x1.b000000000000p-2f;
+  static constexpr float kTwo = 0x1.8000000000000p+1f;
+  static constexpr float kOfStep = 0x1.9b019c0000000p-4f;
+  static constexpr float kFactors[] = {
+      0x1.b000000000000p-2f, 0x1.9dd19e0000000p-2f, 0x1.93ff020000000p-2f, 0x1.84a52a0000000p-2f,
+      0x1.7c296c0000000p-2f, 0x1.6f6e200000000p-2f, 0x1.68843a0000000p-2f, 0x1.5d9f240000000p-2f,
+      0x1.53ffd00000000p-2f, 0x1.4dadec0000000p-2f, 0x1.4673780000000p-2f, 0x1.3db0b80000000p-2f,
+      0x1.3733fc0000000p-2f, 0x1.2e8e960000000p-2f, 0x1.297fb80000000p-2f, 0x1.230d620000000p-2f,
+      0x1.1cccb00000000p-2f, 0x1.16cb900000000p-2f, 0x1.113da80000000p-2f, 0x1.0e23300000000p-2f,
+      0x1.06edc20000000p-2f, 0x1.022a4a0000000p-2f, 0x1.fa10ae0000000p-3f, 0x1.f16fbe0000000p-3f,
+      0x1.e98c5e0000000p-3f, 0x1.e123e40000000p-3f, 0x1.d8c4380000000p-3f, 0x1.cc99380000000p-3f,
+      0x1.c940aa0000000p-3f, 0x1.c027d40000000p-3f, 0x1.b9d3b80000000p-3f, 0x1.b000000000000p-3f};
+  static constexpr float kLogs[] = {0x0.0p+0f,
+                                    0x1.7d20000000000p-3f,
+                                    0x1.2908000000000p-2f,
+                                    0x1.d4b8000000000p-2f,
+                                    0x1.1b44000000000p-1f,
+                                    0x1.66c0000000000p-1f,
+                                    0x1.90d8000000000p-1f,
+                                    0x1.d4d8000000000p-1f,
+                                    0x1.0958000000000p+0f,
+                                    0x1.1e22000000000p+0f,
+                                    0x1.3666000000000p+0f,
+                                    0x1.548a000000000p+0f,
+                                    0x1.6b66000000000p+0f,
+                                    0x1.8a9e000000000p+0f,
+                                    0x1.9d4c000000000p+0f,
+                                    0x1.b592000000000p+0f,
+                                    0x1.cda2000000000p+0f,
+                                    0x1.e53e000000000p+0f,
+                                    0x1.fb8a000000000p+0f,
+                                    0x1.0419000000000p+1f,
+                                    0x1.1315000000000p+1f,
+                                    0x1.1d36000000000p+1f,
+                                    0x1.2856000000000p+1f,
+                                    0x1.31dd000000000p+1f,
+                                    0x1.3ab8000000000p+1f,
+                                    0x1.4451000000000p+1f,
+                                    0x1.4e0b000000000p+1f,
+                                    0x1.5c7d000000000p+1f,
+                                    0x1.6087000000000p+1f,
+                                    0x1.6ba9000000000p+1f,
+                                    0x1.738a000000000p+1f,
+                                    0x1.8000000000000p+1f};
+  static constexpr float kTerms[] = {0x1.e253260000000p-6f, -0x1.3857160000000p+0f,
+                                     0x1.eda85e0000000p+0f, -0x1.ad239e0000000p+1f};
 };
 
 template <>
