@@ -1,5 +1,6 @@
 """What products over ranks cost, predicted by cuop.dist's planner from figures of a cluster."""
 
+import copy
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -143,20 +144,8 @@ class ClusterConfig:
 
     def planned_machine(self, memory_limit=True):
         """cuop.dist's figures of one rank: those of the slowest device and link."""
-        machine = dist.Machine()
-        if self.machine is not None:
-            machine.half_speed = self.machine.half_speed
-            machine.double_speed = self.machine.double_speed
-            machine.fft_speed = self.machine.fft_speed
-            machine.long_fft_speed = self.machine.long_fft_speed
-            machine.conv_speed = self.machine.conv_speed
-            machine.short_speed = self.machine.short_speed
-            machine.transposed_speed = self.machine.transposed_speed
-            machine.recurrence_speed = self.machine.recurrence_speed
-            machine.message_overhead = self.machine.message_overhead
-            machine.call_overhead = self.machine.call_overhead
-            machine.sharded_call_overhead = self.machine.sharded_call_overhead
-            machine.overlap = self.machine.overlap
+        machine = copy.copy(self.machine or dist.Machine())
+        machine.ranks_per_host, machine.memory = 0, dist.Machine().memory
         machine.flops = min(self._tflops) * 1e12
         machine.memory_bandwidth = self.memory_bandwidth * 1e9
         crosses = self.nodes_per_host is not None and self.nodes_per_host < self.num_nodes

@@ -7,6 +7,7 @@
 #include "cuop/backend/current_device.h"
 #include "cuop/core/json.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/cost/machine_figures.h"
 #include "cuop/dist/exec/calibration.h"
 #include "cuop/dist/exec/rank_machine.h"
 #include "cuop/dist/exec/rank_profile.h"
@@ -31,36 +32,33 @@ using dist::RankProfile;
 using dist::Report;
 using dist::Sharding;
 
+/// The last one that cuop/cli/machine_file.py knows.
+constexpr int kMachineFileVersion = 9;
+
 /// What `cuop plan --machine` reads.
 std::string json_of(const Machine& machine) {
   std::ostringstream out;
   out << std::setprecision(17);
   JsonWriter json(out);
-  json.open('{').members(
-      "version", 9, "flops", machine.flops, "half_speed", machine.half_speed, "double_speed",
-      machine.double_speed, "fft_speed", machine.fft_speed, "long_fft_speed",
-      machine.long_fft_speed, "conv_speed", machine.conv_speed, "short_speed", machine.short_speed,
-      "transposed_speed", machine.transposed_speed, "recurrence_speed", machine.recurrence_speed,
-      "memory_bandwidth", machine.memory_bandwidth, "link_bandwidth", machine.link_bandwidth,
-      "latency", machine.latency, "message_overhead", machine.message_overhead, "network_bandwidth",
-      machine.network_bandwidth, "network_latency", machine.network_latency, "network_overhead",
-      machine.network_overhead);
-  if (machine.call_overhead > 0) json.members("call_overhead", machine.call_overhead);
-  if (machine.sharded_call_overhead > 0) {
-    json.members("sharded_call_overhead", machine.sharded_call_overhead);
+  json.open('{').members("version", kMachineFileVersion);
+  for (const dist::MachineFigure& figure : dist::kMachineFigures) {
+    json.members(figure.name, machine.*figure.member);
   }
-  if (machine.overlap > 0) json.members("overlap", machine.overlap);
   if (machine.ranks_per_host > 0) json.members("ranks_per_host", machine.ranks_per_host);
   json.members("memory", machine.memory).close();
   return out.str();
 }
 
 void bind_machine(Module& m) {
-  Class<Machine>(m, "Machine",
-                 "The figures that planners reckon with, of one rank: float32 flops a second, "
-                 "bytes a second to memory and over a link, seconds of latency and for each "
-                 "message, bytes that may be used.")
-      .def(nb::init<>())
+  Class<Machine> bound(m, "Machine",
+                       "The figures that planners reckon with, of one rank: float32 flops a "
+                       "second, bytes a second to memory and over a link, seconds of latency and "
+                       "for each message, bytes that may be used.");
+  for (const dist::MachineFigure& figure : dist::kMachineFigures) {
+    bound.def_rw(figure.name, figure.member, figure.what);
+  }
+  bound.def(nb::init<>())
+      .def("__copy__", [](const Machine& self) { return self; })
       .def_static("local", &dist::local_machine, "Figures of this process.")
       .def_static(
           "of_device",
@@ -70,41 +68,20 @@ void bind_machine(Module& m) {
           "device"_a = nb::none(), Released(),
           "What is assumed of a rank whose tensors are on the device (default: the current one): "
           "of a GPU by its clocks and by a copy to the next one.")
-      .def_rw("flops", &Machine::flops)
-      .def_rw("half_speed", &Machine::half_speed,
-              "Flops of the 16-bit floats in parts of those of float32.")
-      .def_rw("double_speed", &Machine::double_speed, "Flops of float64 in the same parts.")
-      .def_rw("fft_speed", &Machine::fft_speed,
-              "Flops of Fourier transforms of lines of up to 256 KiB, in the same parts.")
-      .def_rw("long_fft_speed", &Machine::long_fft_speed, "Of lines of 8 MiB and more.")
-      .def_rw("conv_speed", &Machine::conv_speed, "Flops of convolutions of images, likewise.")
-      .def_rw("short_speed", &Machine::short_speed,
-              "Flops of many products of 1024 x 1024 at a time, likewise.")
-      .def_rw("transposed_speed", &Machine::transposed_speed,
-              "Copies of rows to columns, in parts of the memory's bandwidth.")
-      .def_rw("recurrence_speed", &Machine::recurrence_speed,
-              "Recurrences along many lines at once, likewise; 0 where lines are transformed "
-              "instead.")
-      .def_rw("memory_bandwidth", &Machine::memory_bandwidth)
-      .def_rw("link_bandwidth", &Machine::link_bandwidth)
-      .def_rw("latency", &Machine::latency)
-      .def_rw("message_overhead", &Machine::message_overhead)
-      .def_rw("call_overhead", &Machine::call_overhead,
-              "Seconds of a call beside its steps where one rank has the inputs: agreement, "
-              "launches and the wait for its end.")
-      .def_rw("sharded_call_overhead", &Machine::sharded_call_overhead,
-              "The same of tensors in parts.")
-      .def_rw(
-          "overlap", &Machine::overlap,
-          "The part of a move that arithmetic hides: 1 of GPUs, which move beside it, 0 of hosts.")
-      .def_rw("network_bandwidth", &Machine::network_bandwidth,
-              "Bytes a second that one rank sends to or receives from other hosts.")
-      .def_rw("network_latency", &Machine::network_latency)
-      .def_rw("network_overhead", &Machine::network_overhead, "Of a message between hosts.")
+      .def_static(
+          "figures",
+          [] {
+            nb::dict ranges;
+            for (const auto& figure : dist::kMachineFigures) {
+              ranges[figure.name] = dist::name(figure.range);
+            }
+            return ranges;
+          },
+          "Names of the figures beside `ranks_per_host` and `memory`, and what each may be.")
       .def_rw("ranks_per_host", &Machine::ranks_per_host,
               "So many ranks in a row share a host, and what goes to others takes the network; 0: "
               "all ranks share one, or all links are alike.")
-      .def_rw("memory", &Machine::memory)
+      .def_rw("memory", &Machine::memory, "Bytes that one rank may use.")
       .def("to_json", &json_of,
            "All figures as `cuop plan --machine` reads them from a file, with the version of its "
            "form.")

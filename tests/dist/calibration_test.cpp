@@ -4,6 +4,7 @@
 
 #include "cuop/core/text.h"
 #include "cuop/dist/algo/matmul.h"
+#include "cuop/dist/cost/machine_figures.h"
 #include "cuop/dist/exec/call_frame.h"
 #include "cuop/dist/exec/report.h"
 #include "cuop/dist/strict.h"
@@ -30,20 +31,6 @@ class Calibration : public ::testing::Test {
   }
   test::TemporaryFolder folder_;
 };
-
-TEST(MachineText, ReadsBackToTheSameFigures) {
-  Machine machine;
-  machine.flops = 1.0 / 3.0;
-  machine.double_speed = 0.1;
-  machine.memory = 12345;
-  const std::optional<Machine> read = machine_from(to_text(machine));
-  ASSERT_TRUE(read);
-  EXPECT_EQ(to_text(*read), to_text(machine));
-  for (const char* wrong : {"", "1 2 3", "1 1 1 1 1 1 1 x", "1 1 1 1 1 1 1 1 1", "-1 1 1 1 1 1 1 1",
-                            "nan 1 1 1 1 1 1 1", "0 1 1 1 1 1 1 1", "1 1 1 1 1 1 1 0"}) {
-    EXPECT_FALSE(machine_from(wrong)) << wrong;
-  }
-}
 
 TEST_F(Calibration, GivesAllRanksTheSameFiguresAndKeepsThem) {
   for (const int ranks : {1, 3}) {

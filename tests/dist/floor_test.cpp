@@ -14,6 +14,7 @@
 #include "cuop/dist/algo/operations.h"
 #include "cuop/dist/algo/poisson_internal.h"
 #include "cuop/dist/algo/reduce.h"
+#include "cuop/dist/cost/machine_figures.h"
 #include "cuop/dist/plan/map_plan.h"
 #include "cuop/dist/plan/pipeline_plan.h"
 #include "cuop/dist/plan/poisson_plan.h"

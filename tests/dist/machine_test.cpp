@@ -228,99 +228,15 @@ TEST(TwoLevels, ASlowNetworkIsFeltAndAvoided) {
   EXPECT_GE(far.seconds(), far.floor.seconds);
 }
 
-TEST(TwoLevels, FiguresAreReadBack) {
-  Machine machine = cluster(8);
-  machine.network_overhead = 1.0 / 3.0;
-  machine.call_overhead = 1.0 / 7.0;
-  machine.sharded_call_overhead = 1.0 / 11.0;
-  machine.overlap = 1.0 / 9.0;
-  const std::optional<Machine> read = machine_from(to_text(machine));
-  ASSERT_TRUE(read);
-  EXPECT_EQ(to_text(*read), to_text(machine));
-  EXPECT_EQ(read->ranks_per_host, 8);
-  EXPECT_EQ(read->network_overhead, 1.0 / 3.0);
-  EXPECT_EQ(read->call_overhead, 1.0 / 7.0);
-  EXPECT_EQ(read->sharded_call_overhead, 1.0 / 11.0);
-  EXPECT_EQ(read->overlap, 1.0 / 9.0);
-  EXPECT_TRUE(machine_from("v4 1 1 1 1 1 1 1 1 1 1 1 1 1 0 0 1"));
-  EXPECT_EQ(machine_from("v4 1 1 1 1 1 1 1 1 1 1 1 1 1 0 0 1")->overlap, 0.0);
-  EXPECT_TRUE(machine_from("v5 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1 0 1"));
-  const auto one_kind_of_call = machine_from("v8 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 0.5 4 0 0 1");
-  ASSERT_TRUE(one_kind_of_call);
-  EXPECT_EQ(one_kind_of_call->call_overhead, 4.0);
-  EXPECT_EQ(one_kind_of_call->sharded_call_overhead, 4.0);
-  EXPECT_FALSE(machine_from("v9 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 0.5 4 -1 0 0 1"));
-  const std::optional<Machine> no_calls = machine_from("v3 1 1 1 1 1 1 1 1 1 1 1 1 1 4 99");
-  ASSERT_TRUE(no_calls);
-  EXPECT_EQ(no_calls->call_overhead, 0.0);
-  EXPECT_EQ(no_calls->memory, 99);
-  const std::optional<Machine> old = machine_from("7 1 1 1 1 1 1 12345");  // of before
-  ASSERT_TRUE(old);
-  EXPECT_EQ(old->flops, 7.0);
-  EXPECT_EQ(old->memory, 12345);
-  EXPECT_EQ(old->ranks_per_host, 0);
-  EXPECT_EQ(old->network_bandwidth, Machine{}.network_bandwidth);
-  for (const char* wrong : {"v2 1 1 1 1 1 1 1 1",
-                            "v2 1 1 1 1 1 1 1 1 1 1 -1 1",
-                            "v2 1 1 1 1 1 1 1 0 1 1 0 1",
-                            "v2 1 1 1 1 1 1 1 1 1 1 0 0",
-                            "v2 1 1 1 1 1 1 1 1 1 1 0 1 1",
-                            "v4 1 1 1 1 1 1 1 1",
-                            "v2 1 1 1 1 1 1 1 1 1 1 x 1",
-                            "v3 1 1 1 1 1 1 1 1 1 1 0 1",
-                            "v3 1 1 1 1 1 1 1 1 1 1 1 0 1 0 1",
-                            "v4 1 1 1 1 1 1 1 1 1 1 1 1 1 -1 0 1",
-                            "v4 1 1 1 1 1 1 1 1 1 1 1 1 1 nan 0 1",
-                            "v4 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1",
-                            "v5 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1.1 0 1",
-                            "v5 1 1 1 1 1 1 1 1 1 1 1 1 1 0 -1 0 1",
-                            "v6 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1 0 1",
-                            "v6 1 1 1 1 1 1 1 1 1 1 1 1 1 0 0 1 0 1",
-                            "v7 1 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1 0 1",
-                            "v7 1 1 1 1 1 1 1 1 1 1 1 1 1 1 0 0 1 0 1",
-                            "v8 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1 0 1",
-                            "v8 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 -1 0 1 0 1",
-                            "v8 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1.1 0 1 0 1"}) {
-    EXPECT_FALSE(machine_from(wrong)) << wrong;
-  }
-}
-
 TEST(Machine, TransformsOfLongLinesAreSlower) {
   Machine machine;
   machine.fft_speed = 0.64;
   machine.long_fft_speed = 0.02;
-  machine.transposed_speed = 1.0 / 3.0;
-  machine.conv_speed = 0.4;
-  machine.short_speed = 0.6;
-  machine.recurrence_speed = 0.2;
   EXPECT_DOUBLE_EQ(fft_efficiency(machine, 1), 0.64);
   EXPECT_DOUBLE_EQ(fft_efficiency(machine, 256 << 10), 0.64);
   EXPECT_NEAR(fft_efficiency(machine, 1 << 20), 0.16, 1e-12);  // half of it for each octave
   EXPECT_NEAR(fft_efficiency(machine, 4 << 20), 0.04, 1e-12);
   EXPECT_DOUBLE_EQ(fft_efficiency(machine, int64_t{1} << 40), 0.02);
-  const std::optional<Machine> read = machine_from(to_text(machine));
-  ASSERT_TRUE(read);
-  EXPECT_EQ(read->fft_speed, 0.64);
-  EXPECT_EQ(read->long_fft_speed, 0.02);
-  EXPECT_EQ(read->transposed_speed, machine.transposed_speed);
-  EXPECT_EQ(read->conv_speed, 0.4);
-  EXPECT_EQ(read->short_speed, 0.6);
-  EXPECT_EQ(read->recurrence_speed, 0.2);
-  const std::optional<Machine> old = machine_from("v2 7 1 1 1 1 1 1 1 1 1 4 99");  // of before
-  ASSERT_TRUE(old);
-  EXPECT_EQ(old->ranks_per_host, 4);
-  EXPECT_EQ(old->fft_speed, Machine{}.fft_speed);
-  const std::optional<Machine> later = machine_from("v5 7 1 1 1 1 1 1 1 1 1 1 1 1 0 1 0 99");
-  ASSERT_TRUE(later);
-  EXPECT_EQ(later->conv_speed, Machine{}.conv_speed);
-  const std::optional<Machine> last = machine_from("v6 7 1 1 1 1 1 1 1 1 1 1 1 1 0.3 0 1 0 99");
-  ASSERT_TRUE(last);
-  EXPECT_EQ(last->conv_speed, 0.3);
-  EXPECT_EQ(last->short_speed, Machine{}.short_speed);
-  const std::optional<Machine> gpu =
-      machine_from(to_text(Machine::gpu(132, 1785000, 2619000, 5120)));
-  ASSERT_TRUE(gpu);
-  EXPECT_EQ(gpu->recurrence_speed, 0);
 }
 
 TEST(Machine, ShortProductsAreSlower) {

@@ -5,44 +5,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cuop._core import _dist
 from cuop.errors import FileError
 
-FIGURES = (
-    "flops",
-    "half_speed",
-    "double_speed",
-    "fft_speed",
-    "long_fft_speed",
-    "conv_speed",
-    "short_speed",
-    "transposed_speed",
-    "recurrence_speed",
-    "memory_bandwidth",
-    "link_bandwidth",
-    "latency",
-    "message_overhead",
-    "call_overhead",
-    "sharded_call_overhead",
-    "overlap",
-    "network_bandwidth",
-    "network_latency",
-    "network_overhead",
-    "ranks_per_host",
-    "memory",
-)
+#: What a figure may be, and whether a number from 0 on is that.
+_ALLOWED = {
+    "a number above 0": lambda value: value > 0,
+    "a number of seconds, 0 or more": lambda value: True,
+    "a number from 0 to 1": lambda value: value <= 1,
+    "a whole number above 0": lambda value: value > 0 and value == int(value),
+}
+_WHOLE = dict.fromkeys(("ranks_per_host", "memory"), "a whole number above 0")
+#: Of one rank, and what each may be.
+FIGURES = _dist.Machine.figures() | _WHOLE
 #: Of the link between the host and a device.
-HOST_FIGURES = ("upload", "download", "duplex")
-_WHOLE = ("ranks_per_host", "memory")
-_PARTS = ("recurrence_speed", "overlap", "duplex")
-#: Seconds, of which nothing may be needed.
-_COSTS = (
-    "latency",
-    "message_overhead",
-    "call_overhead",
-    "sharded_call_overhead",
-    "network_latency",
-    "network_overhead",
-)
+HOST_FIGURES = {
+    "upload": "a number above 0",
+    "download": "a number above 0",
+    "duplex": "a number from 0 to 1",
+}
 #: Of the file: 1 knew no networks, 2 no transforms, 3 no calls, 4 nothing that overlaps, 5 no convolutions, 6 no short
 #: products, 7 no recurrences, 8 no calls of tensors in parts; without one it is read alike.
 _VERSIONS = (1, 2, 3, 4, 5, 6, 7, 8, 9)
@@ -69,12 +50,12 @@ def read_machine(path: Path | None) -> Figures:
     figures = Figures(dist.Machine.of_device(), {})
     if path is None:
         return figures
+    allowed = FIGURES | HOST_FIGURES
     for name, value in _members(path).items():
-        if name not in FIGURES + HOST_FIGURES:
-            known = ", ".join(FIGURES + HOST_FIGURES)
-            raise FileError(f"plan: {path}: {name!r} is no figure; these are: {known}")
-        if not _is_allowed(name, value):
-            raise FileError(f"plan: {path}: {name} is {value!r}; it must be {_allowed(name)}")
+        if name not in allowed:
+            raise FileError(f"plan: {path}: {name!r} is no figure; these are: {', '.join(allowed)}")
+        if not _is_allowed(value, allowed[name]):
+            raise FileError(f"plan: {path}: {name} is {value!r}; it must be {allowed[name]}")
         if name in HOST_FIGURES:
             figures.host[name] = float(value)
             continue
@@ -82,20 +63,10 @@ def read_machine(path: Path | None) -> Figures:
     return figures
 
 
-def _is_allowed(name: str, value: Any) -> bool:
+def _is_allowed(value: Any, allowed: str) -> bool:
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value < 2**63:
         return False
-    if name in _PARTS:
-        return value <= 1
-    return name in _COSTS or (value > 0 and (name not in _WHOLE or value == int(value)))
-
-
-def _allowed(name: str) -> str:
-    if name in _PARTS:
-        return "a number from 0 to 1"
-    if name in _COSTS:
-        return "a number of seconds, 0 or more"
-    return "a whole number above 0" if name in _WHOLE else "a number above 0"
+    return _ALLOWED[allowed](value)
 
 
 def _members(path: Path) -> dict[str, Any]:

@@ -6,6 +6,7 @@
 
 #include "cuop/core/lru_cache.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/cost/machine_figures.h"
 
 namespace cuop::executor {
 namespace {

@@ -9,6 +9,7 @@
 #include "cuop/dist/agree.h"
 #include "cuop/dist/comm/launch.h"
 #include "cuop/dist/comm/rank_team.h"
+#include "cuop/dist/cost/machine_figures.h"
 #include "cuop/dist/exec/call_frame.h"
 #include "cuop/dist/exec/rank_machine.h"
 #include "cuop/dist/packed.h"

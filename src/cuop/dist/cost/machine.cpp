@@ -1,33 +1,10 @@
 #include "cuop/dist/cost/machine.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <span>
-#include <sstream>
-#include <string_view>
 
 namespace cuop::dist {
 namespace {
-
-using Figure = double Machine::*;
-/// Those of one host.
-constexpr Figure kHostFigures[] = {&Machine::flops,           &Machine::half_speed,
-                                   &Machine::double_speed,    &Machine::memory_bandwidth,
-                                   &Machine::link_bandwidth,  &Machine::latency,
-                                   &Machine::message_overhead};
-constexpr Figure kNetworkFigures[] = {&Machine::network_bandwidth, &Machine::network_latency,
-                                      &Machine::network_overhead};
-constexpr Figure kTransformFigures[] = {&Machine::fft_speed, &Machine::long_fft_speed,
-                                        &Machine::transposed_speed};
-
-/// In front of a text that tells of networks, of one that tells of transforms too, of calls, of
-/// what overlaps, of convolutions, of short products, of recurrences, and of calls of tensors in
-/// parts.
-constexpr std::string_view kWithNetwork = "v2 ", kWithTransforms = "v3 ", kWithCalls = "v4 ",
-                           kWithOverlap = "v5 ", kWithConvolutions = "v6 ",
-                           kWithShortProducts = "v7 ", kWithRecurrences = "v8 ",
-                           kWithShardedCalls = "v9 ";
 
 bool is_half(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
 
@@ -125,59 +102,6 @@ double compute_seconds(const Machine& machine, double flops, int64_t bytes, DTyp
                                            : 1.0;
   return std::max(flops / (machine.flops * speed),
                   static_cast<double>(bytes) / machine.memory_bandwidth);
-}
-
-std::string to_text(const Machine& machine) {
-  std::ostringstream out;
-  out.precision(17);
-  out << kWithShardedCalls;
-  for (const Figure figure : kHostFigures) out << machine.*figure << ' ';
-  for (const Figure figure : kNetworkFigures) out << machine.*figure << ' ';
-  for (const Figure figure : kTransformFigures) out << machine.*figure << ' ';
-  out << machine.conv_speed << ' ' << machine.short_speed << ' ' << machine.recurrence_speed << ' ';
-  out << machine.call_overhead << ' ' << machine.sharded_call_overhead << ' ' << machine.overlap
-      << ' ' << machine.ranks_per_host << ' ' << machine.memory;
-  return out.str();
-}
-
-std::optional<Machine> machine_from(const std::string& text) {
-  const bool has_sharded_calls = text.starts_with(kWithShardedCalls);
-  const bool has_recurrences = has_sharded_calls || text.starts_with(kWithRecurrences);
-  const bool has_short_products = has_recurrences || text.starts_with(kWithShortProducts);
-  const bool has_convolutions = has_short_products || text.starts_with(kWithConvolutions);
-  const bool has_overlap = has_convolutions || text.starts_with(kWithOverlap);
-  const bool has_calls = has_overlap || text.starts_with(kWithCalls);
-  const bool has_transforms = has_calls || text.starts_with(kWithTransforms);
-  const bool has_network = has_transforms || text.starts_with(kWithNetwork);
-  std::istringstream in(has_network ? text.substr(kWithNetwork.size()) : text);
-  Machine machine;
-  bool is_sound = true;
-  const auto read = [&](std::span<const Figure> figures) {
-    for (const Figure figure : figures) {
-      in >> machine.*figure;
-      is_sound = is_sound && std::isfinite(machine.*figure) && machine.*figure > 0.0;
-    }
-  };
-  read(kHostFigures);
-  if (has_network) {
-    read(kNetworkFigures);
-    if (has_transforms) read(kTransformFigures);
-    if (has_convolutions) read(std::array{&Machine::conv_speed});
-    if (has_short_products) read(std::array{&Machine::short_speed});
-    if (has_recurrences) in >> machine.recurrence_speed;
-    if (has_calls) in >> machine.call_overhead;
-    machine.sharded_call_overhead = machine.call_overhead;
-    if (has_sharded_calls) in >> machine.sharded_call_overhead;
-    if (has_overlap) in >> machine.overlap;
-    in >> machine.ranks_per_host;
-  }
-  in >> machine.memory;
-  is_sound = is_sound && !in.fail() && in.eof() && machine.memory > 0 &&
-             machine.ranks_per_host >= 0 && machine.recurrence_speed >= 0 &&
-             machine.recurrence_speed <= 1 && std::isfinite(machine.call_overhead) &&
-             machine.call_overhead >= 0 && std::isfinite(machine.sharded_call_overhead) &&
-             machine.sharded_call_overhead >= 0 && machine.overlap >= 0 && machine.overlap <= 1;
-  return is_sound ? std::optional(machine) : std::nullopt;
 }
 
 }  // namespace cuop::dist

@@ -4,13 +4,12 @@
 
 #include <cstdint>
 #include <limits>
-#include <optional>
-#include <string>
 
 #include "cuop/core/dtype.h"
 
 namespace cuop::dist {
 
+/// A figure more belongs into the table of machine_figures.h too.
 struct Machine {
   double flops = 4e10;        ///< float32 multiply-adds x 2 a second of one rank
   double half_speed = 1.0;    ///< flops of the 16-bit floats in parts of those of float32
@@ -52,12 +51,6 @@ struct Machine {
   /// Ranks with a GPU each, whose tensors travel through host memory; clocks in kHz.
   static Machine gpu(int multiprocessors, int clock, int memory_clock, int memory_bus_bits);
 };
-
-/// All figures as text that reads back to the same bits.
-std::string to_text(const Machine& machine);
-/// Nothing unless it is the whole of such a text, with figures above 0. Earlier texts, which
-/// know less, are read too.
-std::optional<Machine> machine_from(const std::string& text);
 
 /// What the ranks that have most of it send or receive over the links within hosts and between
 /// hosts.

@@ -17,6 +17,7 @@
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/dist/agree.h"
+#include "cuop/dist/cost/machine_figures.h"
 #include "cuop/dist/exec/call_frame.h"
 #include "cuop/dist/exec/exchange.h"
 #include "cuop/dist/exec/rank_machine.h"
