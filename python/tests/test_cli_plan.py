@@ -1,5 +1,6 @@
 """`cuop plan`: every operation over ranks and in tiles, and what no plan can be made of."""
 
+import copy
 import json
 import re
 from types import SimpleNamespace
@@ -361,3 +362,13 @@ def test_grids_of_tiles_are_told_apart():
     details = [each.detail for each in plan.candidates if each.strategy == "grid"]
     assert details == ["(dim 0 in 2, dim 1 in 4)", "(dim 0 in 4, dim 1 in 2)"]
     assert plan.explain().count("* ") == 1 and f"grid {details[0]}: " in plan.explain()
+
+
+def test_all_figures_of_a_machine_have_names():
+    machine = dist.Machine()
+    written = json.loads(machine.to_json())
+    assert set(written) == {*dist.Machine.figures(), "version", "memory"}
+    assert all(written[name] == getattr(machine, name) for name in dist.Machine.figures())
+    other = copy.copy(machine)
+    other.flops = 3.0
+    assert other.flops == 3.0 != machine.flops
