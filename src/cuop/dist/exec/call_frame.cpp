@@ -78,14 +78,6 @@ std::vector<Tensor> given_on(int root, const Operation& operation, std::vector<T
   return inputs;
 }
 
-/// A view of an input is copied: who gets the result may write to it.
-Tensor in_own_memory(const Tensor& result, const std::vector<Tensor>& inputs) {
-  const bool is_shared = std::any_of(inputs.begin(), inputs.end(), [&](const Tensor& input) {
-    return input.storage() == result.storage();
-  });
-  return is_shared ? clone(result) : result;
-}
-
 /// What the rank that has the inputs plans with: what it is given, what the ranks agree on, else
 /// what it assumes.
 struct Figures {

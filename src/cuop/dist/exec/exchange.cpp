@@ -1,5 +1,6 @@
 #include "cuop/dist/exec/exchange.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -124,6 +125,13 @@ DistTensor relaid(const DistTensor& x, const Sharding& sharding, Tensor local) {
 }
 
 }  // namespace
+
+Tensor in_own_memory(const Tensor& result, const std::vector<Tensor>& inputs) {
+  const bool is_shared = std::any_of(inputs.begin(), inputs.end(), [&](const Tensor& input) {
+    return result.is_defined() && input.is_defined() && input.storage() == result.storage();
+  });
+  return is_shared ? clone(result) : result;
+}
 
 Part part_of(const DistTensor& x) { return {x.local(), x.box(), x.device()}; }
 

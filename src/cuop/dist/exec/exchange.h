@@ -87,6 +87,9 @@ void fetch_into(Communicator& comm, const Part& source, const std::vector<Box>& 
                 const std::vector<Box>& boxes, const Part& place, DType dtype,
                 const Travel& travel = {});
 
+/// The result, or a copy of one that lies in an input's memory: who gets it may write to it.
+Tensor in_own_memory(const Tensor& result, const std::vector<Tensor>& inputs);
+
 /// The same tensor under another sharding, within a call whose ranks agree already; only pieces
 /// that are not there already travel. What has to be copied to its new place is put into `order` on
 /// the way.

@@ -63,14 +63,6 @@ Tensor everywhere(const DistTensor& x) {
   return redistribute(x, Sharding::replicated(Mesh::line(x.comm().size()))).local();
 }
 
-/// Who gathers may write to what comes: no view of the part.
-Tensor in_own_memory(const Tensor& gathered, const DistTensor& x) {
-  const Tensor& part = x.local();
-  const bool is_shared =
-      part.is_defined() && gathered.is_defined() && gathered.storage() == part.storage();
-  return is_shared ? clone(gathered) : gathered;
-}
-
 }  // namespace
 
 Tensor gather(const DistTensor& x, int64_t root) {
@@ -79,10 +71,10 @@ Tensor gather(const DistTensor& x, int64_t root) {
     return Sharding::on_rank(x.sharding().mesh(), static_cast<int>(root));
   });
   const DistTensor moved = redistribute(x, at_root);
-  return x.comm().rank() == root ? in_own_memory(moved.local(), x) : Tensor();
+  return x.comm().rank() == root ? in_own_memory(moved.local(), {x.local()}) : Tensor();
 }
 
-Tensor gather_all(const DistTensor& x) { return in_own_memory(everywhere(x), x); }
+Tensor gather_all(const DistTensor& x) { return in_own_memory(everywhere(x), {x.local()}); }
 
 Tensor whole(const DistTensor& x, const char* who) {
   if (!x.is_defined()) throw ExecutionError(cat(who, ": a distributed tensor is undefined"));
