@@ -6,9 +6,9 @@ digits that e log(2) + T is exact. Of many c near the middle one is taken where 
 the first row c is 1, in the last one 1/2, of 32 rows in two each: next to 1 the logarithm is that of 1 + r,
 r = m c - 1, alone. log10 has the rows of log2: e + T by log10(2) is rounded once, with the rest.
 
-log2 and log10 of float have rows of another kind. T counts steps, of which so many make a factor of 2 that a
-step's logarithm is nearly a float; factors are c unit, so that of h = m c unit - unit the logarithm of m c is
-nearly h; and next to 1 one row is alone.
+The logarithms of float alone have rows of another kind, for the least operations. T counts steps, of which so
+many make a factor of 2 that a step's logarithm is nearly a float; factors are c unit, so that of h = m c unit -
+unit the logarithm of m c is nearly h; and next to 1 one row is alone.
 Needs mpmath and numpy: `python tools/fit_log_tables.py > src/cuop/jit/cpu/log_tables.h`, and clang-format.
 """
 
@@ -87,8 +87,8 @@ def error_of(factor, i: int, slope, lack, base) -> tuple:
     return round(float(wrong.max()), 2), float(np.mean(wrong**8))
 
 
-def short_rows_of(base, slope, steps: int, step_log, unit) -> tuple[list, list]:
-    """The same of log2 and log10 of float, in steps of that logarithm, with the least errors. Where e = -1 leaves
+def step_rows_of(base, slope, steps: int, step_log, unit) -> tuple[list, list]:
+    """The same in steps of that logarithm, with the least errors. Where e = -1 leaves
     next to nothing T is what it is beside that: e steps are off a little.
     """
     step_base, factors, logarithms = base**step_log, [], []
@@ -119,10 +119,10 @@ def range_of(factors: list) -> tuple:
     )
 
 
-def print_struct(name: str, is_float: bool, constants: dict, tables: dict) -> None:
+def print_struct(head: str, is_float: bool, constants: dict, tables: dict) -> None:
     """Of numbers and rows of numbers."""
     kind = "float" if is_float else "double"
-    print(f"template <>\nstruct {name}<{kind}> {{")
+    print(f"{head} {{")
     for each, value in constants.items():
         print(f"  static constexpr {kind} k{each} = {text(value, is_float)};")
     for each, values in tables.items():
@@ -149,14 +149,15 @@ def print_rows(name: str, base, is_float: bool) -> None:
         "OfTwoRest": log2 - log2_high,
     }
     tables = {"Factors": factors, "Logs": logarithms} if row_base == base else {}
-    print_struct(name, is_float, constants, {**tables, "Rest": fit})
+    head = f"template <>\nstruct {name}<{'float' if is_float else 'double'}>"
+    print_struct(head, is_float, constants, {**tables, "Rest": fit})
 
 
-def print_short_rows(name: str, base, slope, steps: int) -> None:
+def print_step_rows(name: str, base, slope, steps: int) -> None:
     """h + h P(h) beside (e steps + T) times a step's logarithm."""
     step_log = nearest(mp.log(2) / mp.log(base) / steps, 24)
     unit = exact_unit(149 * steps, 24)
-    factors, logarithms = short_rows_of(base, slope, steps, step_log, unit)
+    factors, logarithms = step_rows_of(base, slope, steps, step_log, unit)
 
     def excess(h):
         return (mp.log1p(h / slope) / h if h else 1 / slope) / mp.log(base) - 1
@@ -164,18 +165,20 @@ def print_short_rows(name: str, base, slope, steps: int) -> None:
     low, high = range_of(factors)
     fit = minimax(excess, low * slope, high * slope, 3, lambda h: 1 / (1 + excess(h)))
     tables = {"Factors": [c * slope for c in factors], "Logs": logarithms, "Terms": fit}
-    print_struct(name, True, {"Unit": slope, "Two": steps, "OfStep": step_log}, tables)
+    constants = {"Unit": slope, "Two": steps, "OfStep": step_log}
+    print_struct(f"struct {name}", True, constants, tables)
 
 
 def main() -> None:
     """The whole header."""
     print(HEADER, end="")
     print_rows("LogRows", mp.e, True)
-    # With these slopes, of all with few digits, the largest errors are the least.
-    print_short_rows("Log2Rows", mp.mpf(2), mp.mpf(45) / 32, 1)
-    print_short_rows("Log10Rows", mp.mpf(10), mp.mpf(27) / 64, 3)
     for name, base in (("LogRows", mp.e), ("Log2Rows", mp.mpf(2)), ("Log10Rows", mp.mpf(10))):
         print_rows(name, base, False)
+    # With these slopes, of all with few digits, the largest errors are the least.
+    print_step_rows("LogSteps", mp.e, mp.mpf(1), 1)
+    print_step_rows("Log2Steps", mp.mpf(2), mp.mpf(45) / 32, 1)
+    print_step_rows("Log10Steps", mp.mpf(10), mp.mpf(27) / 64, 3)
     print("}  // namespace cuop::jit")
 
 

@@ -118,13 +118,13 @@ struct LogParts {
     }
   }
 };
-template <class Rows, class V>
-[[gnu::always_inline]] inline V table_log(V x) {
-  const LogParts<Rows, V> parts(x);
+template <class Rows>
+[[gnu::always_inline]] inline DoubleLanes table_log(DoubleLanes x) {
+  const LogParts<Rows, DoubleLanes> parts(x);
   return log_result(x, parts.log_with(parts.residue()));
 }
-/// log2 or log10 of float, by x = 2^e m: steps of one logarithm, of which e and the row name a
-/// number that is exact, and of h = m c unit - unit, about as large as the rest, h + h P(h).
+/// A logarithm of float by x = 2^e m: steps of one size, of which e and the row name a number that
+/// is exact, and of h = m c unit - unit, about as large as the rest, h + h P(h).
 template <class Rows>
 [[gnu::always_inline]] inline Lanes log_in_steps(Lanes x) {
   const Lanes m = mantissa_of(x);
@@ -143,31 +143,35 @@ template <class Rows>
   low = fma(r, lanes(Rows::kSlope), fma(r, lanes(Rows::kSlopeRest), low));
   return log_result(x, fma(twos, lanes(Rows::kOfTwo), low));
 }
-/// Of float below 0.77 ulp, tried on all arguments, log2 0.93 and log10 0.85, tried on all from 1/2
-/// to 16 and every 61st beyond; of double below 0.8 and 1, tried on millions.
-template <std::floating_point T>
-struct LaneForm<fn::Log, T> {
-  [[gnu::always_inline]] static LanesOf<T> apply(LanesOf<T> x) { return table_log<LogRows<T>>(x); }
+/// Of float below 0.85, 0.93 (log2) and 0.85 ulp (log10) and monotone, tried on all arguments; of
+/// double below 0.8 and 1, tried on millions.
+template <>
+struct LaneForm<fn::Log, float> {
+  [[gnu::always_inline]] static Lanes apply(Lanes x) { return log_in_steps<LogSteps>(x); }
 };
-template <std::floating_point T>
-struct LaneForm<fn::Log2, T> {
-  [[gnu::always_inline]] static LanesOf<T> apply(LanesOf<T> x) {
-    if constexpr (sizeof(T) == 4) {
-      return log_in_steps<Log2Rows<float>>(x);
-    } else {
-      return table_log<Log2Rows<T>>(x);
-    }
+template <>
+struct LaneForm<fn::Log2, float> {
+  [[gnu::always_inline]] static Lanes apply(Lanes x) { return log_in_steps<Log2Steps>(x); }
+};
+template <>
+struct LaneForm<fn::Log10, float> {
+  [[gnu::always_inline]] static Lanes apply(Lanes x) { return log_in_steps<Log10Steps>(x); }
+};
+template <>
+struct LaneForm<fn::Log, double> {
+  [[gnu::always_inline]] static DoubleLanes apply(DoubleLanes x) {
+    return table_log<LogRows<double>>(x);
   }
 };
-template <std::floating_point T>
-struct LaneForm<fn::Log10, T> {
-  [[gnu::always_inline]] static LanesOf<T> apply(LanesOf<T> x) {
-    if constexpr (sizeof(T) == 4) {
-      return log_in_steps<Log10Rows<float>>(x);
-    } else {
-      return table_log10(x);
-    }
+template <>
+struct LaneForm<fn::Log2, double> {
+  [[gnu::always_inline]] static DoubleLanes apply(DoubleLanes x) {
+    return table_log<Log2Rows<double>>(x);
   }
+};
+template <>
+struct LaneForm<fn::Log10, double> {
+  [[gnu::always_inline]] static DoubleLanes apply(DoubleLanes x) { return table_log10(x); }
 };
 
 }  // namespace
