@@ -88,8 +88,8 @@ def error_of(factor, i: int, slope, lack, base) -> tuple:
 
 
 def step_rows_of(base, slope, steps: int, step_log, unit) -> tuple[list, list]:
-    """The same in steps of that logarithm, with the least errors. Where e = -1 leaves
-    next to nothing T is what it is beside that: e steps are off a little.
+    """The same in steps of that logarithm, with the least errors. Where e = -1 leaves next to nothing T is what
+    it is beside that: e steps are off a little.
     """
     step_base, factors, logarithms = base**step_log, [], []
     for i in range(32):

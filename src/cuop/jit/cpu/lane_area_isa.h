@@ -4,6 +4,8 @@
 #include "cuop/jit/cpu/lane_logarithm_isa.h"
 
 #if defined(CUOP_HAS_LANE_FORMS) && defined(__AVX512F__)
+#include <concepts>
+
 namespace cuop::jit {
 namespace {
 
@@ -17,9 +19,7 @@ template <class V>
   const V r = parts.residue(), square = r * r;
   const V r_low = low * times_power(parts.c, lanes(T(-0.0)) - parts.e);
   const V high = fma(parts.e, lanes(Rows::kOfTwo), parts.log), rest = parts.lack();
-  const V even = horner<0, 2>(Rows::kRest, square);
-  const V p = fma(horner<1, 2>(Rows::kRest, square), r, even);
-  const V sum = high + r, lost = r - (sum - high);
+  const V p = log_rest<Rows>(r, square), sum = high + r, lost = r - (sum - high);
   const V bend = fma(r_low, lanes(T(0.5)), r);
   const V share = minus_product(bend, r_low, r_low);  // of r_low
   return log_result(u, sum + (lost + (share + fma(p, square, rest))));

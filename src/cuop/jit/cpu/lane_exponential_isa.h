@@ -5,6 +5,8 @@
 #include "cuop/jit/cpu/lane_logarithm_isa.h"
 
 #if defined(CUOP_HAS_LANE_FORMS) && defined(__AVX512F__)
+#include <concepts>
+
 #include "cuop/jit/cpu/exp_tables.h"
 #include "cuop/jit/kernels/accurate/quick.h"
 

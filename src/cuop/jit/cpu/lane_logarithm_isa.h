@@ -5,8 +5,6 @@
 #include "cuop/jit/cpu/lane_forms_isa.h"
 
 #if defined(CUOP_HAS_LANE_FORMS) && defined(__AVX512F__)
-#include <concepts>
-
 #include "cuop/jit/cpu/log_tables.h"
 
 namespace cuop::jit {
@@ -69,11 +67,7 @@ template <class Rows>
 /// P(r).
 template <class Rows, class V>
 [[gnu::always_inline]] inline V log_rest(V r, V square) {
-  if constexpr (sizeof(NumberOf<V>) == 4) {
-    return horner<0, 1>(Rows::kRest, r);
-  } else {
-    return fma(horner<1, 2>(Rows::kRest, square), r, horner<0, 2>(Rows::kRest, square));
-  }
+  return fma(horner<1, 2>(Rows::kRest, square), r, horner<0, 2>(Rows::kRest, square));
 }
 /// x = 2^e m, and of m's row the factor and the logarithm of its inverse.
 template <class Rows, class V>
@@ -91,15 +85,11 @@ struct LogParts {
   /// e log(2) + T + (r slope + low).
   [[gnu::always_inline]] V sum_with(V r, V low) const {
     const V high = fma(e, lanes(Rows::kOfTwo), log);
-    if constexpr (sizeof(T) == 8 && Rows::kSlopeRest != 0) {
-      low = fma(r, lanes(Rows::kSlopeRest), low);
-    }
-    if constexpr (Rows::kSlope == 1 && sizeof(T) == 8) {
+    if constexpr (Rows::kSlope == 1) {
       const V sum = high + r, lost = r - (sum - high);
       return sum + (lost + low);
-    } else if constexpr (Rows::kSlope == 1) {
-      return high + (r + low);
     } else {
+      low = fma(r, lanes(Rows::kSlopeRest), low);
       return high + fma(r, lanes(Rows::kSlope), low);
     }
   }
