@@ -10,7 +10,7 @@ import itertools
 import mpmath as mp
 
 from fit_coefficients import nearest, text
-from fit_intervals import COUNT, TINY, as_float, print_table, slope_polynomial
+from fit_intervals import COUNT, TINY, as_float, print_table, row, slope_polynomial
 from fit_minimax import minimax
 
 HEADER = """\
@@ -20,21 +20,6 @@ HEADER = """\
 namespace cuop::jit {
 
 """
-
-
-def odd_polynomial(function, slope, high, terms: int) -> list:
-    """Those of (f(s) - slope s) / s^2, f odd: every other one is 0."""
-    fit = minimax(
-        lambda z: (function(mp.sqrt(z)) / mp.sqrt(z) - slope) / z,
-        mp.mpf("1e-20"),
-        high * high,
-        terms - 1,
-        lambda z: z,
-    )
-    result = []
-    for coefficient in fit:
-        result += [mp.mpf(0), coefficient]
-    return result
 
 
 def rest_polynomial(function, middle, slope, low, high, degree: int) -> list:
@@ -47,35 +32,21 @@ def rest_polynomial(function, middle, slope, low, high, degree: int) -> list:
     return minimax(rest, low, high, degree, lambda s: s if middle == 0 else s * s)
 
 
-def spread(polynomial: list, constant, slope, half) -> list:
-    """The polynomial with constant + slope s added in s^2 P(s): nothing of it at 0, two thirds and more
-    where |s| is more than half of what it may be.
-    """
-    first, second = mp.mpf("0.35") * half**2, mp.mpf("0.85") * half**2
-    result = list(polynomial)
-    for k, added in enumerate((constant, slope)):
-        result[k] += added * (1 / first + 1 / second)
-        result[k + 2] -= added / (first * second)
-    return result
-
-
 def sine_table() -> None:
-    """sin((i - 4) pi / 8 + s) = base + (s slope + s^2 P(s))."""
+    """sin((i - 4) pi / 8 + s) = base + (slope s - (slope s z (odd[0] + odd[1] z) + base z (even[0] + even[1] z)))
+    of z = s^2. Bases lack up to half an ulp, that of 3 pi / 8 most: half of it is made good where |s| is largest.
+    """
     spacing = mp.pi / COUNT
-    half = spacing / 2 * mp.mpf("1.0001")
-    bases, slopes, polynomials = [], [], []
-    for i in range(COUNT):
-        middle = (i - COUNT // 2) * spacing
-        base, slope = as_float(mp.sin(middle)), as_float(mp.cos(middle))
-        if i == COUNT // 2:
-            polynomials.append(odd_polynomial(mp.sin, 1, half, 2))
-            base, polynomials[-1][0] = -0.0, -(mp.mpf(2) ** -60)  # a zero keeps its sign
-        else:
-            true = mp.cos(middle)
-            fit = rest_polynomial(mp.sin, middle, true, -half, half, 3)
-            polynomials.append(spread(fit, mp.sin(middle) - base, true - slope, half))
-        bases.append(base)
-        slopes.append(slope)
+    end = (
+        spacing / 2 * mp.mpf("1.021")
+    ) ** 2  # as 1 / spacing is rounded, far arguments are so far from a middle
+    middles = [(i - COUNT // 2) * spacing for i in range(COUNT)]
+    bases = [as_float(mp.sin(m)) if m else -0.0 for m in middles]  # a zero keeps its sign
+    slopes = [as_float(mp.cos(m)) for m in middles]
+    odd = minimax(lambda z: (1 - mp.sinc(mp.sqrt(z))) / z, TINY, end, 1, lambda z: z)
+    even = minimax(lambda z: (1 - mp.cos(mp.sqrt(z))) / z, TINY, end, 1, lambda z: z)
+    steepest = mp.sin(middles[-1])
+    even[0] -= (1 - bases[-1] / steepest) / (2 * end)
     # Not more than the spacing: with a positive rest 0 keeps its sign.
     part_a = mp.floor(spacing * 2**24) / 2**24
     part_b = nearest(spacing - part_a, 24)
@@ -85,7 +56,12 @@ def sine_table() -> None:
         "kSpacingB": part_b,
         "kSpacingC": spacing - part_a - part_b,
     }
-    print_table("SineIntervals", {"kBase": bases, "kSlope": slopes}, polynomials, constants)
+    print("struct SineIntervals {")
+    for name, value in constants.items():
+        print(f"  static constexpr float {name} = {text(value, True)};")
+    for name, values in (("Base", bases), ("Slope", slopes), ("Odd", odd), ("Even", even)):
+        print(row(f"k{name}", values))
+    print("};\n")
 
 
 def tanh_middle(near):
@@ -165,8 +141,8 @@ def tangent_tables() -> None:
     print("struct CotangentSeries {")
     for name, value in (("Middle", middle), ("Base", base), ("Shift", shift)):
         print(f"  static constexpr double k{name} = {text(value, False)};")
-    for name, row in (("Top", top), ("Roots", roots), ("Steps", steps)):
-        listed = ", ".join(text(c, False) for c in row)
+    for name, values in (("Top", top), ("Roots", roots), ("Steps", steps)):
+        listed = ", ".join(text(c, False) for c in values)
         print(f"  static constexpr double k{name}[] = {{{listed}}};")
     print("};\n")
 

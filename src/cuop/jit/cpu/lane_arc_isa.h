@@ -38,6 +38,23 @@ struct LaneForm<fn::Acos, float> {
   }
 };
 
+#ifdef __AVX512F__
+/// sqrt(x) of 0 or from 2^-1000 on, by steps of Newton's from the processor's estimate of 1 /
+/// sqrt(x). The second one leaves less than an ulp; the third rounds as sqrt does, but for results
+/// that are nearly halfway between two doubles, one in 10^8. 12 operations, where a root of eight
+/// doubles takes as long as 48.
+[[gnu::always_inline]] inline DoubleLanes quick_root_of(DoubleLanes x) {
+  const DoubleLanes inverse = smaller(lanes(0x1p500), _mm512_rsqrt14_pd(x));  // of 0 infinite
+  const DoubleLanes root = x * inverse, half = inverse * lanes(0.5);
+  const DoubleLanes lack = minus_product(root, half, lanes(0.5));
+  const DoubleLanes better = fma(root, lack, root), better_half = fma(half, lack, half);
+  const DoubleLanes best = fma(minus_product(better, better, x), better_half, better);
+  return fma(minus_product(best, best, x), better_half, best);
+}
+#else
+[[gnu::always_inline]] inline DoubleLanes quick_root_of(DoubleLanes x) { return root_of(x); }
+#endif
+
 /// As accurate::asin, whose bits these are: of what is chosen by lanes, fewer operations.
 template <>
 struct LaneForm<fn::Asin, double> {
@@ -47,7 +64,7 @@ struct LaneForm<fn::Asin, double> {
     const V size = size_of(x);
     const auto is_large = chosen_beyond(size, 0.5);
     const V z = smaller(x * x, minus_product(size, lanes(0.5), lanes(0.5))), square = z * z;
-    const V w = selected(is_large, root_of(z) * lanes(-2.0), size);
+    const V w = selected(is_large, quick_root_of(z) * lanes(-2.0), size);
     const V high = added(is_large, w, C::kHalfPi), back = added(is_large, high, -C::kHalfPi);
     const V low = added(is_large, w - back, C::kHalfPiRest);
     const V p = fma(horner<1, 2>(C::kAsin, square), z, horner<0, 2>(C::kAsin, square));

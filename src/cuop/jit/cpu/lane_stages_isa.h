@@ -33,8 +33,7 @@ template <class Form, class V>
 /// sign: of a number it is 1 from 2 on, and of NaN.
 template <class V>
 [[gnu::always_inline]] inline int unsure_lanes(V doubt) {
-  const auto bits = (BitsOfLanes<V>)doubt;
-  return signs_of((V)(bits + bits));
+  return bits_after_signs_of(doubt);
 }
 /// The lanes of x that are not covered.
 template <class Form, class V>

@@ -122,6 +122,13 @@ constexpr auto kAll = static_cast<__mmask16>(-1);
 [[gnu::always_inline]] inline int signs_of(DoubleLanes x) {
   return _mm512_movepi64_mask(_mm512_castpd_si512(x));
 }
+/// A bit of each lane: that behind its sign.
+[[gnu::always_inline]] inline int bits_after_signs_of(Lanes x) {
+  return _mm512_test_epi32_mask(_mm512_castps_si512(x), _mm512_set1_epi32(1 << 30));
+}
+[[gnu::always_inline]] inline int bits_after_signs_of(DoubleLanes x) {
+  return _mm512_test_epi64_mask(_mm512_castpd_si512(x), _mm512_set1_epi64(1LL << 62));
+}
 /// The even ones of a, b in each 16 bytes, and the odd ones.
 [[gnu::always_inline]] inline Lanes evens(Lanes a, Lanes b) {
   return _mm512_shuffle_ps(a, b, 0b10001000);
@@ -205,6 +212,11 @@ template <int First, class Piece>
 }
 [[gnu::always_inline]] inline int signs_of(Lanes x) { return _mm256_movemask_ps(x); }
 [[gnu::always_inline]] inline int signs_of(DoubleLanes x) { return _mm256_movemask_pd(x); }
+template <class V>
+[[gnu::always_inline]] inline int bits_after_signs_of(V x) {
+  const auto bits = (LaneBitsOf<std::remove_cvref_t<decltype(x[0])>>)x;
+  return signs_of((V)(bits + bits));
+}
 [[gnu::always_inline]] inline Lanes evens(Lanes a, Lanes b) {
   return _mm256_shuffle_ps(a, b, 0b10001000);
 }
