@@ -33,10 +33,10 @@ void bind_normalisation(Module& m) {
       "gamma 1, beta 0, running mean 0, running variance 1.",
       []<class Op>(OperatorClass<Op>& c) {
         c.def(nb::init<double, double>(), "eps"_a = 1e-5, "momentum"_a = 0.1);
-        def_setter(c, "set_gamma", &Op::set_gamma, "gamma", "Copies the scale [C].");
-        def_setter(c, "set_beta", &Op::set_beta, "beta", "Copies the shift [C].");
-        def_setter(c, "set_running_mean", &Op::set_running_mean, "mean", "Copies [C] means.");
-        def_setter(c, "set_running_var", &Op::set_running_var, "variance", "Copies [C] variances.");
+        def_setter<&Op::set_gamma>(c, "set_gamma", "gamma", "Copies the scale [C].");
+        def_setter<&Op::set_beta>(c, "set_beta", "beta", "Copies the shift [C].");
+        def_setter<&Op::set_running_mean>(c, "set_running_mean", "mean", "Copies [C] means.");
+        def_setter<&Op::set_running_var>(c, "set_running_var", "variance", "Copies [C] variances.");
         const auto statistic = [](Tensor tensor) {
           return tensor.is_defined() ? std::optional(tensor) : std::nullopt;
         };
@@ -59,8 +59,8 @@ void bind_normalisation(Module& m) {
       "the shape of beta, or over the last dimension when neither is set; beta is 0 where not set.",
       []<class Op>(OperatorClass<Op>& c) {
         c.def(nb::init<double>(), "eps"_a = 1e-5);
-        def_setter(c, "set_gamma", &Op::set_gamma, "gamma", "Copies the scale.");
-        def_setter(c, "set_beta", &Op::set_beta, "beta", "Copies the shift.");
+        def_setter<&Op::set_gamma>(c, "set_gamma", "gamma", "Copies the scale.");
+        def_setter<&Op::set_beta>(c, "set_beta", "beta", "Copies the shift.");
         def_map(c, "x", "y", "Fills y, which may be x, and returns it.");
       });
 }
@@ -85,9 +85,9 @@ void bind_images(Module& m) {
             "in_channels"_a, "out_channels"_a, "kernel_h"_a, "kernel_w"_a, "stride_h"_a = 1,
             "stride_w"_a = 1, "pad_h"_a = 0, "pad_w"_a = 0, "dilation_h"_a = 1, "dilation_w"_a = 1,
             "groups"_a = 1, "activation"_a = "none");
-        def_setter(c, "set_weight", &Op::set_weight, "weight",
-                   "Copies the weight [O, I / groups, kh, kw].");
-        def_setter(c, "set_bias", &Op::set_bias, "bias", "Copies the bias [O].");
+        def_setter<&Op::set_weight>(c, "set_weight", "weight",
+                                    "Copies the weight [O, I / groups, kh, kw].");
+        def_setter<&Op::set_bias>(c, "set_bias", "bias", "Copies the bias [O].");
         def_map<OptionalInt, OptionalInt>(c, "x", "y",
                                           "Fills y and returns it; the padding may be overridden.",
                                           "pad_h"_a = nb::none(), "pad_w"_a = nb::none());
@@ -104,12 +104,13 @@ void bind_images(Module& m) {
     def_calls<1, InputObject, OutputObject, OptionalInt, OptionalInt, OptionalInt, OptionalInt,
               OptionalInt, OptionalInt>(
         c,
-        [](const Operator& op, InputObject x, OutputObject y, OptionalInt kernel_h,
-           OptionalInt kernel_w, OptionalInt stride_h, OptionalInt stride_w, OptionalInt pad_h,
-           OptionalInt pad_w) {
-          return std::tuple(operator_input(x, op), operator_output(y, "y"),
+        [](const Operator& op, const char* output, InputObject x, OutputObject y,
+           OptionalInt kernel_h, OptionalInt kernel_w, OptionalInt stride_h, OptionalInt stride_w,
+           OptionalInt pad_h, OptionalInt pad_w) {
+          return std::tuple(operator_input(x, op), operator_output(y, output),
                             Pool2DOptions{kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w});
         },
+        "y",
         "Fills y and returns it. What is given here wins over the constructor's; the stride is the "
         "window where neither gives one.",
         "x"_a, "y"_a, "kernel_h"_a = nb::none(), "kernel_w"_a = nb::none(),
@@ -159,12 +160,13 @@ void bind_windows(Module& m) {
         def_calls<1, InputObject, OutputObject, std::optional<Arg<WindowOffset>>,
                   std::optional<Arg<Shape>>>(
             c,
-            [](const Operator& op, InputObject x, OutputObject y,
+            [](const Operator& op, const char* output, InputObject x, OutputObject y,
                const std::optional<Arg<WindowOffset>>& offset,
                const std::optional<Arg<Shape>>& shape) {
-              return std::tuple(operator_input(x, op), operator_output(y, "y"), converted(offset),
-                                converted(shape));
+              return std::tuple(operator_input(x, op), operator_output(y, output),
+                                converted(offset), converted(shape));
             },
+            "y",
             "Copies the window to y and returns y. Offset and shape given here win over those "
             "that were set; without any shape it is that of y.",
             "x"_a, "y"_a, "offset"_a = nb::none(), "shape"_a = nb::none());

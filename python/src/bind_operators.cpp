@@ -16,8 +16,11 @@ void bind_vectors(Module& m) {
   bind_operator<Scal>(m, "Scal", "x <- alpha x, of any shape.", [](auto& c) {
     c.def(nb::init<double>(), "alpha"_a = 1.0);
     def_calls<0, OutputObject>(
-        c, [](const Operator&, OutputObject x) { return std::tuple(operator_output(x, "x")); },
-        "Scales x in place and returns it.", "x"_a);
+        c,
+        [](const Operator&, const char* output, OutputObject x) {
+          return std::tuple(operator_output(x, output));
+        },
+        "x", "Scales x in place and returns it.", "x"_a);
   });
   bind_operator<Axpy>(m, "Axpy", "y <- alpha x + y for equal shapes.", [](auto& c) {
     c.def(nb::init<double>(), "alpha"_a = 1.0);
@@ -65,8 +68,8 @@ void bind_products(Module& m) {
               new (self) Op(*trans_a, *trans_b, alpha, beta);
             },
             "transA"_a = false, "transB"_a = false, "alpha"_a = 1.0, "beta"_a = 0.0);
-        def_setter(c, "set_weight", &Op::set_weight, "B",
-                   "Copies the matrix B [K, N] (as stored).");
+        def_setter<&Op::set_weight>(c, "set_weight", "B",
+                                    "Copies the matrix B [K, N] (as stored).");
         def_map(c, "A", "C",
                 "Fills the matrix C, which must not share memory with A, and returns it.");
       });
@@ -78,8 +81,8 @@ void bind_products(Module& m) {
                                   new (self) Op(*trans_a, alpha, beta);
                                 },
                                 "transA"_a = false, "alpha"_a = 1.0, "beta"_a = 0.0);
-                            def_setter(c, "set_weight", &Op::set_weight, "A",
-                                       "Copies the matrix A [M, N].");
+                            def_setter<&Op::set_weight>(c, "set_weight", "A",
+                                                        "Copies the matrix A [M, N].");
                             def_map(c, "x", "y", "Fills the vector y and returns it.");
                           });
   const auto def_matmul = []<class Op>(OperatorClass<Op>& c) {
@@ -87,15 +90,15 @@ void bind_products(Module& m) {
         "__init__",
         [](Op* self, Arg<Trans> trans_a, Arg<Trans> trans_b) { new (self) Op(*trans_a, *trans_b); },
         "transA"_a = false, "transB"_a = false);
-    def_setter(c, "set_weight", &Op::set_weight, "b",
-               "Copies b, for calls that give only a and out.");
+    def_setter<&Op::set_weight>(c, "set_weight", "b",
+                                "Copies b, for calls that give only a and out.");
     def_calls<2, InputObject, InputObject, OutputObject>(
         c,
-        [](const Operator& op, InputObject a, InputObject b, OutputObject out) {
+        [](const Operator& op, const char* output, InputObject a, InputObject b, OutputObject out) {
           return std::tuple(operator_input(a, op), operator_input(b, op),
-                            operator_output(out, "out"));
+                            operator_output(out, output));
         },
-        "Fills out, which must not share memory with a or b, and returns it.", "a"_a, "b"_a,
+        "out", "Fills out, which must not share memory with a or b, and returns it.", "a"_a, "b"_a,
         "out"_a, OneOfSeveral());
     def_map(c, "a", "out", "The same with the weight for b.");
   };
@@ -120,7 +123,7 @@ void bind_structured(Module& m) {
                   Op(*side, uplo_argument(uplo.object, kSymmIntegers, nb::type<Op>()), alpha, beta);
             },
             "side"_a = 0, "uplo"_a = 1, "alpha"_a = 1.0, "beta"_a = 0.0);
-        def_setter(c, "set_weight", &Op::set_weight, "A", "Copies the square matrix A.");
+        def_setter<&Op::set_weight>(c, "set_weight", "A", "Copies the square matrix A.");
         def_map(c, "B", "C", "Fills C, which must not share memory with B, and returns it.");
       });
   bind_operator<Trsm>(
@@ -137,7 +140,7 @@ void bind_structured(Module& m) {
                             *trans, *diag, alpha);
             },
             "side"_a = 0, "uplo"_a = 1, "trans"_a = 0, "diag"_a = 0, "alpha"_a = 1.0);
-        def_setter(c, "set_matrix_a", &Op::set_matrix_a, "A", "Copies the square matrix A.");
+        def_setter<&Op::set_matrix_a>(c, "set_matrix_a", "A", "Copies the square matrix A.");
         def_map(c, "B", "X", "Fills X, which may be B, and returns it.");
       });
 }

@@ -257,8 +257,12 @@ void Call::look_for_lost_pages() const {
   if (!check_mapped_files(arguments_)) nb::raise_python_error();
 }
 
-void Call::rethrow_named() const {
+void Call::rethrow_failure() const {
+  if (signature_.collective != Collective::kNever) tell_other_ranks();
   try {
+    throw;
+  } catch (const CommunicationError&) {
+    look_for_lost_pages();  // other ranks may not have been able to read a file of this one
     throw;
   } catch (const UnnamedShapeError& error) {
     throw ShapeError(cat(who(), ": ", error.what()));

@@ -57,14 +57,8 @@ class Call {
         check_files();
         return result;
       }
-    } catch (const CommunicationError&) {
-      // Other ranks may not have been able to read a file of this one that was cut off.
-      if (signature_.collective != Collective::kNever) tell_other_ranks();
-      look_for_lost_pages();
-      throw;
     } catch (...) {
-      if (signature_.collective != Collective::kNever) tell_other_ranks();
-      rethrow_named();
+      rethrow_failure();
     }
   }
 
@@ -77,8 +71,9 @@ class Call {
       look_for_lost_pages();
   }
   void look_for_lost_pages() const;
-  /// The exception being handled, with the function's name where it lacks one.
-  [[noreturn]] void rethrow_named() const;
+  /// Throws the exception being handled, once other ranks know of it, with the function's name where it
+  /// lacks one.
+  [[noreturn]] void rethrow_failure() const;
   /// Keeps a message where get_last_error finds it.
   void remember(const std::string& message) const;
   void remember_current() const;

@@ -12,6 +12,23 @@ JitControls& controls(Operator& op) {
 
 }  // namespace
 
+void refuse_operator(const Operator& op, nb::handle wanted_class) {
+  throw DTypeError(cat("this method of ", nb::cast<std::string>(wanted_class.attr("__name__")),
+                       " was given ", op.name()));
+}
+
+void def_tensor_setter(nb::handle operator_class, const char* name,
+                       void (*set)(Operator& op, const Tensor& value), const char* argument,
+                       const char* doc) {
+  nb::borrow<Class<Operator>>(operator_class)
+      .def(
+          name,
+          [set](Operator& op, InputObject value) {
+            guarded(op, [&] { set(op, operator_input(value, op)); });
+          },
+          nb::arg(argument), doc);
+}
+
 void def_jit_members(nb::handle jit_class) {
   auto c = nb::borrow<Class<Operator>>(jit_class);
   c.def(

@@ -4,6 +4,8 @@
 
 #include <tuple>
 #include <type_traits>
+#include <typeinfo>
+#include <utility>
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
@@ -47,45 +49,96 @@ void def_wrap(OperatorClass<Op>& c, const std::string& wrapped_name) {
 /// `warmup` is one of them.
 void def_jit_members(nb::handle jit_class);
 
-/// forward, cost and, for wrappers, warmup. `convert(op, arguments...)` makes the tuple of C++
-/// arguments; `output` is the index of the Python argument that forward returns.
-template <size_t output, class... Arguments, class Op, class Convert, class... Extra>
-void def_calls(OperatorClass<Op>& c, Convert convert, const char* doc, const Extra&... extra) {
+/// Throws: a method of the class was given an operator of another one.
+[[noreturn]] void refuse_operator(const Operator& op, nb::handle wanted_class);
+
+/// The operator as what its class is.
+template <class Op>
+Op& as_own(Operator& op) {
+  if (typeid(op) != typeid(Op)) [[unlikely]]
+    refuse_operator(op, nb::type<Op>());
+  return static_cast<Op&>(op);
+}
+
+/// What the calls of a class do. The functions that Python sees are the same ones for all classes
+/// whose calls have the same parameters, as to compile one takes long. `output` is the name of the
+/// argument that is written to.
+template <class... Arguments>
+struct OperatorCalls {
+  const char* output;
+  void (*forward)(Operator& op, const char* output, const Arguments&... arguments);
+  Cost (*cost)(Operator& op, const char* output, const Arguments&... arguments);
+  void (*warm_up)(Operator& op, const char* output,
+                  const Arguments&... arguments);  ///< of wrappers
+};
+
+/// Those of Op. `Convert` makes the tuple of C++ arguments of Python's.
+template <class Op, class Convert, class... Arguments>
+constexpr OperatorCalls<Arguments...> calls_of(const char* output) {
+  OperatorCalls<Arguments...> calls{
+      output,
+      [](Operator& op, const char* name, const Arguments&... arguments) {
+        Op& own = as_own<Op>(op);
+        const auto converted = Convert()(own, name, arguments...);
+        const nb::gil_scoped_release released;
+        std::apply([&](const auto&... values) { own.forward(values...); }, converted);
+      },
+      [](Operator& op, const char* name, const Arguments&... arguments) {
+        Op& own = as_own<Op>(op);
+        const auto converted = Convert()(own, name, arguments...);
+        return std::apply([&](const auto&... values) { return own.task(values...).cost; },
+                          converted);
+      },
+      nullptr};
+  if constexpr (IsJit<Op>::value) {
+    calls.warm_up = [](Operator& op, const char* name, const Arguments&... arguments) {
+      Op& own = as_own<Op>(op);
+      const auto converted = Convert()(own, name, arguments...);
+      const nb::gil_scoped_release released;
+      std::apply([&](const auto&... values) { own.warm_up(values...); }, converted);
+    };
+  }
+  return calls;
+}
+
+/// forward, cost and, for wrappers, warmup; `written` is the index of the argument that forward
+/// returns.
+template <size_t written, class... Arguments, class... Extra>
+[[gnu::cold]] void def_methods(Class<Operator> c, const OperatorCalls<Arguments...>& calls,
+                               const char* doc, const Extra&... extra) {
+  const char* const output = calls.output;
   c.def(
       "forward",
-      [convert](Op& op, Arguments... arguments) {
-        guarded(op, [&] {
-          const auto converted = convert(op, arguments...);
-          const nb::gil_scoped_release released;
-          std::apply([&](const auto&... values) { op.forward(values...); }, converted);
-        });
-        return OutputObject(std::get<output>(std::tie(arguments...)));
+      [output, run = calls.forward](Operator& op, Arguments... arguments) {
+        guarded(op, [&] { run(op, output, arguments...); });
+        return OutputObject(std::get<written>(std::tie(arguments...)));
       },
       extra..., doc);
   c.def(
       "cost",
-      [convert](Op& op, Arguments... arguments) {
-        return guarded(op, [&] {
-          const auto converted = convert(op, arguments...);
-          const Cost cost =
-              std::apply([&](const auto&... values) { return op.task(values...).cost; }, converted);
-          return std::pair{cost.flops, cost.bytes};
-        });
+      [output, run = calls.cost](Operator& op, Arguments... arguments) {
+        const Cost cost = guarded(op, [&] { return run(op, output, arguments...); });
+        return std::pair{cost.flops, cost.bytes};
       },
       extra..., "(operations, bytes) of forward with these arguments.");
-  if constexpr (IsJit<Op>::value) {
-    c.def(
-        "warmup",
-        [convert](Op& op, Arguments... arguments) {
-          guarded(op, [&] {
-            const auto converted = convert(op, arguments...);
-            const nb::gil_scoped_release released;
-            std::apply([&](const auto&... values) { op.warm_up(values...); }, converted);
-          });
-        },
-        extra..., OneOfSeveral(),
-        "Chooses the kernel for these arguments; the output is left as it is.");
-  }
+  if (calls.warm_up == nullptr) return;
+  c.def(
+      "warmup",
+      [output, run = calls.warm_up](Operator& op, Arguments... arguments) {
+        guarded(op, [&] { run(op, output, arguments...); });
+      },
+      extra..., OneOfSeveral(),
+      "Chooses the kernel for these arguments; the output is left as it is.");
+}
+
+/// The same of a class. `convert(op, output's name, arguments...)` makes the tuple of C++
+/// arguments.
+template <size_t written, class... Arguments, class Op, class Convert, class... Extra>
+void def_calls(OperatorClass<Op>& c, Convert, const char* output, const char* doc,
+               const Extra&... extra) {
+  static_assert(std::is_empty_v<Convert>);
+  def_methods<written>(nb::borrow<Class<Operator>>(c), calls_of<Op, Convert, Arguments...>(output),
+                       doc, extra...);
 }
 
 /// A call of one input, one output and what `names` are the names of.
@@ -94,26 +147,28 @@ void def_map(OperatorClass<Op>& c, const char* input, const char* output, const 
              const Names&... names) {
   def_calls<1, InputObject, OutputObject, More...>(
       c,
-      [output](Op& op, InputObject x, OutputObject y, More... more) {
-        return std::tuple(operator_input(x, op), operator_output(y, output), more...);
+      [](const Operator& op, const char* name, InputObject x, OutputObject y, More... more) {
+        return std::tuple(operator_input(x, op), operator_output(y, name), more...);
       },
-      doc, nb::arg(input), nb::arg(output), names...);
+      output, doc, nb::arg(input), nb::arg(output), names...);
 }
 
+/// A method of the class that takes a tensor, by a function for all classes.
+void def_tensor_setter(nb::handle operator_class, const char* name,
+                       void (*set)(Operator& op, const Tensor& value), const char* argument,
+                       const char* doc);
+
 /// A setter of a weight.
-template <class Op, class Set>
-void def_setter(OperatorClass<Op>& c, const char* name, Set set, const char* argument,
-                const char* doc) {
-  c.def(
-      name,
-      [set](Op& op, InputObject value) {
-        guarded(op, [&] {
-          const Tensor tensor = operator_input(value, op);
-          const nb::gil_scoped_release released;
-          (op.*set)(tensor);
-        });
+template <auto set, class Op>
+void def_setter(OperatorClass<Op>& c, const char* name, const char* argument, const char* doc) {
+  def_tensor_setter(
+      c, name,
+      [](Operator& op, const Tensor& value) {
+        Op& own = as_own<Op>(op);
+        const nb::gil_scoped_release released;
+        (own.*set)(value);
       },
-      nb::arg(argument), doc);
+      argument, doc);
 }
 
 /// Makes one class; `define(class)` gives it its constructor and calls.

@@ -44,7 +44,8 @@ struct LaneForm<fn::Acos, float> {
 /// that are nearly halfway between two doubles, one in 10^8. 12 operations, where a root of eight
 /// doubles takes as long as 48.
 [[gnu::always_inline]] inline DoubleLanes quick_root_of(DoubleLanes x) {
-  const DoubleLanes inverse = smaller(lanes(0x1p500), _mm512_rsqrt14_pd(x));  // of 0 infinite
+  const DoubleLanes estimate = _mm512_maskz_rsqrt14_pd(static_cast<__mmask8>(kAll), x);
+  const DoubleLanes inverse = smaller(lanes(0x1p500), estimate);  // of 0 that is infinite
   const DoubleLanes root = x * inverse, half = inverse * lanes(0.5);
   const DoubleLanes lack = minus_product(root, half, lanes(0.5));
   const DoubleLanes better = fma(root, lack, root), better_half = fma(half, lack, half);
