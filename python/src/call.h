@@ -71,8 +71,8 @@ class Call {
       look_for_lost_pages();
   }
   void look_for_lost_pages() const;
-  /// Throws the exception being handled, once other ranks know of it, with the function's name where it
-  /// lacks one.
+  /// Throws the exception being handled, once other ranks know of it, with the function's name
+  /// where it lacks one.
   [[noreturn]] void rethrow_failure() const;
   /// Keeps a message where get_last_error finds it.
   void remember(const std::string& message) const;
