@@ -111,7 +111,9 @@ memcheck() {
 }
 
 # One kernel of cuSPARSE is passed over: its blocks write the same sums of rows in shared memory without
-# a barrier (csrmv_v3, CUDA 13.0), and the products are right.
+# a barrier (csrmv_v3, CUDA 13.0), and the products are right. Within kernels of cuBLAS for Hopper
+# (nvjet) racecheck reports hazards too, and fails on an illegal address where they are passed over by
+# name: the stage leaves out the tests whose products they make.
 racecheck() {
   sanitize "$1" "$2" racecheck --kernel-name-exclude kns=csrmv_v3_kernel
 }
@@ -171,7 +173,7 @@ unfit=GpuErrorDeathTest.*:GpuLibraryCalls.WhatTheyNeedIsMadeWhileAnotherLibraryR
 CUOP_CUDA_ALLOCATOR=driver stage memcheck 600 memcheck memcheck \
   "${CUOP_SANITIZE_FILTER:--$unfit:GpuPool.*:GpuGraph.*}"
 at_once=1 stage memcheck-pool 600 memcheck memcheck-pool 'GpuPool.*:GpuGraph.*'
-stage racecheck 600 racecheck racecheck "${CUOP_SANITIZE_FILTER:--$unfit:GpuPool.*}"
+stage racecheck 600 racecheck racecheck "${CUOP_SANITIZE_FILTER:--$unfit:GpuPool.*:GpuPaddedProduct.*}"
 stage bench 600 bench
 for log in gpu-tests ctest pytest pytest-default pages jit; do
   [ ! -f "$results/$log.log" ] || tail -n 3 "$results/$log.log"
