@@ -365,3 +365,32 @@ def test_operators_may_be_used_by_several_threads_at_once():
             )
 
     in_threads(*(partial(work, seed) for seed in range(6)))
+
+
+@pytest.mark.parametrize("other", ["ReluDouble", "SoftmaxFloat", "JITReluFloat", "GemmFloat"])
+@pytest.mark.parametrize("name", ["forward", "cost"])
+def test_a_method_takes_objects_of_its_own_class_alone(name, other):
+    x = np.ones((2, 3), "float32")
+    message = f"{other}: this method of ReluFloat was given {other}"
+    with pytest.raises(cuop.DTypeError, match=message):
+        getattr(cuop.ReluFloat, name)(getattr(cuop, other)(), x, cuop.zeros((2, 3)))
+
+
+def test_setters_and_warmup_take_objects_of_their_own_class_alone():
+    weight = np.ones((3, 3), "float32")
+    gemm, relu = cuop.GemmFloat(), cuop.ReluFloat()
+    with pytest.raises(cuop.DTypeError, match="this method of GemvFloat was given GemmFloat"):
+        cuop.GemvFloat.set_weight(gemm, weight)
+    with pytest.raises(cuop.DTypeError, match="this method of JITReluFloat was given ReluFloat"):
+        cuop.JITReluFloat.warmup(relu, weight, cuop.zeros((3, 3)))
+    with pytest.raises(cuop.DTypeError, match="set_weight: this method of GemvFloat was given 1"):
+        cuop.GemvFloat.set_weight(1, weight)
+
+
+def test_an_operator_that_was_derived_from_in_python_is_of_its_class():
+    class Clamp(cuop.ReluFloat):
+        pass
+
+    out = cuop.zeros((2,))
+    assert Clamp().forward(np.array([-1, 2], "float32"), out) is out
+    np.testing.assert_array_equal(out.numpy(), [0, 2])

@@ -41,8 +41,8 @@ struct LaneForm<fn::Acos, float> {
 #ifdef __AVX512F__
 /// sqrt(x) of 0 or from 2^-1000 on, by steps of Newton's from the processor's estimate of 1 /
 /// sqrt(x). The second one leaves less than an ulp; the third rounds as sqrt does, but for results
-/// that are nearly halfway between two doubles, one in 10^8. 12 operations, where a root of eight
-/// doubles takes as long as 48.
+/// next to halfway between two doubles. 11 operations, where a root of eight doubles takes as long
+/// as 48.
 [[gnu::always_inline]] inline DoubleLanes quick_root_of(DoubleLanes x) {
   const DoubleLanes estimate = _mm512_maskz_rsqrt14_pd(static_cast<__mmask8>(kAll), x);
   const DoubleLanes inverse = smaller(lanes(0x1p500), estimate);  // of 0 that is infinite
