@@ -30,19 +30,21 @@ SWEEPS = 10
 LAPLACIAN = [[0.0, 0.1, 0.0], [0.1, -0.4, 0.1], [0.0, 0.1, 0.0]]
 
 
-def seconds_of(call, wait):
-    """The median of calls and their waits, fewer of long ones."""
-    for _ in range(2):
-        call()
-        wait()
-    times = []
-    while len(times) < 3 or (len(times) < 15 and sum(times) < 0.25):
-        wait()
-        begin = time.perf_counter()
-        call()
-        wait()
-        times.append(time.perf_counter() - begin)
-    return statistics.median(times)
+def seconds_of(*calls):
+    """Of each (call, wait) the median of calls and their waits, fewer of long ones. They take turns: what
+    a GPU reaches changes by some per cent with what it has just done.
+    """
+    times = [[] for _ in calls]
+    for turn in range(17):
+        for (call, wait), taken in zip(calls, times, strict=True):
+            wait()
+            begin = time.perf_counter()
+            call()
+            wait()
+            taken.append(time.perf_counter() - begin)
+        if turn >= 4 and sum(times[0][2:]) > 0.25:
+            break
+    return [statistics.median(taken[2:]) for taken in times]
 
 
 def reals(x):
@@ -288,7 +290,7 @@ def precise():
 
 
 def peer_process(rank, ranks, options, path):
-    """One of the processes of the peers; rank 0 writes seconds of one GPU and of all."""
+    """One of the processes of NCCL; rank 0 writes seconds and errors."""
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="29511")
     torch.cuda.set_device(rank)
     precise()
@@ -318,8 +320,6 @@ def peer_process(rank, ranks, options, path):
                 del exact
             del result
         found[key(kind, size)] = {"nccl": statistics.median(times), "nccl_error": error}
-        if rank == 0:
-            found[key(kind, size)]["one"] = seconds_of(lambda c=case, o=operands: c.one(*o), wait)
         del operands
         torch.cuda.empty_cache()
         nccl.barrier()
@@ -329,7 +329,7 @@ def peer_process(rank, ranks, options, path):
 
 
 def ours(options):
-    """Seconds, strategy and error of cuOP's calls."""
+    """Seconds, strategy and error of cuOP's calls, and seconds of one GPU."""
     import cuop
     from cuop import dist
     from distributed_gpu import MPIManager, TensorDistributor
@@ -349,16 +349,18 @@ def ours(options):
         error = float((result - exact).abs().max() / exact.abs().max())
         del result, exact
         torch.cuda.empty_cache()
-        seconds = seconds_of(call, cuop.synchronize)
+        one = functools.partial(case.one, *theirs)
+        seconds, of_one = seconds_of((call, cuop.synchronize), (one, torch.cuda.synchronize))
         plan = dist.last_report().plan
         found[key(kind, size)] = {
             "ours": seconds,
+            "one": of_one,
             "strategy": plan.strategy,
             "ranks": plan.ranks,
             "predicted": plan.seconds,
             "error": error,
         }
-        del theirs, mine, call
+        del theirs, mine, call, one
         torch.cuda.empty_cache()
     return found
 
@@ -374,7 +376,7 @@ def line(kind, size, case, figures):
 
 
 def main():
-    """Measure peers in processes of their own, then our calls here."""
+    """Measure NCCL in processes of its own, then one GPU and our calls here, by turns."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--cases", nargs="+", help="beginnings of names")
     parser.add_argument(
