@@ -110,7 +110,6 @@ void bind_images(Module& m) {
           return std::tuple(operator_input(x, op), operator_output(y, output),
                             Pool2DOptions{kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w});
         },
-        "y",
         "Fills y and returns it. What is given here wins over the constructor's; the stride is the "
         "window where neither gives one.",
         "x"_a, "y"_a, "kernel_h"_a = nb::none(), "kernel_w"_a = nb::none(),
@@ -166,7 +165,6 @@ void bind_windows(Module& m) {
               return std::tuple(operator_input(x, op), operator_output(y, output),
                                 converted(offset), converted(shape));
             },
-            "y",
             "Copies the window to y and returns y. Offset and shape given here win over those "
             "that were set; without any shape it is that of y.",
             "x"_a, "y"_a, "offset"_a = nb::none(), "shape"_a = nb::none());

@@ -20,7 +20,7 @@ void bind_vectors(Module& m) {
         [](const Operator&, const char* output, OutputObject x) {
           return std::tuple(operator_output(x, output));
         },
-        "x", "Scales x in place and returns it.", "x"_a);
+        "Scales x in place and returns it.", "x"_a);
   });
   bind_operator<Axpy>(m, "Axpy", "y <- alpha x + y for equal shapes.", [](auto& c) {
     c.def(nb::init<double>(), "alpha"_a = 1.0);
@@ -98,7 +98,7 @@ void bind_products(Module& m) {
           return std::tuple(operator_input(a, op), operator_input(b, op),
                             operator_output(out, output));
         },
-        "out", "Fills out, which must not share memory with a or b, and returns it.", "a"_a, "b"_a,
+        "Fills out, which must not share memory with a or b, and returns it.", "a"_a, "b"_a,
         "out"_a, OneOfSeveral());
     def_map(c, "a", "out", "The same with the weight for b.");
   };

@@ -5,7 +5,6 @@
 #include <string>
 #include <type_traits>
 
-#include "cuop/core/error.h"
 #include "cuop/memory/mapped_file.h"
 #include "raised.h"
 #include "signature.h"

@@ -65,37 +65,43 @@ Op& as_own(Operator& op) {
 /// argument that is written to.
 template <class... Arguments>
 struct OperatorCalls {
+  using Run = void (*)(Operator& op, const char* output, const Arguments&... arguments);
   const char* output;
-  void (*forward)(Operator& op, const char* output, const Arguments&... arguments);
-  Cost (*cost)(Operator& op, const char* output, const Arguments&... arguments);
-  void (*warm_up)(Operator& op, const char* output,
-                  const Arguments&... arguments);  ///< of wrappers
+  Run forward = nullptr;
+  Cost (*cost)(Operator& op, const char* output, const Arguments&... arguments) = nullptr;
+  Run warm_up = nullptr;  ///< of wrappers
 };
 
-/// Those of Op. `Convert` makes the tuple of C++ arguments of Python's.
+/// work(the operator as Op, C++ arguments...), of which `Convert` makes the tuple.
+template <class Op, class Convert, class Work, class... Arguments>
+auto with_converted(Operator& op, const char* output, Work work, const Arguments&... arguments) {
+  Op& own = as_own<Op>(op);
+  const auto converted = Convert()(own, output, arguments...);
+  return std::apply([&](const auto&... values) { return work(own, values...); }, converted);
+}
+
+/// The calls of Op.
 template <class Op, class Convert, class... Arguments>
 constexpr OperatorCalls<Arguments...> calls_of(const char* output) {
-  OperatorCalls<Arguments...> calls{
-      output,
-      [](Operator& op, const char* name, const Arguments&... arguments) {
-        Op& own = as_own<Op>(op);
-        const auto converted = Convert()(own, name, arguments...);
-        const nb::gil_scoped_release released;
-        std::apply([&](const auto&... values) { own.forward(values...); }, converted);
-      },
-      [](Operator& op, const char* name, const Arguments&... arguments) {
-        Op& own = as_own<Op>(op);
-        const auto converted = Convert()(own, name, arguments...);
-        return std::apply([&](const auto&... values) { return own.task(values...).cost; },
-                          converted);
-      },
-      nullptr};
+  OperatorCalls<Arguments...> calls{output};
+  calls.forward = [](Operator& op, const char* name, const Arguments&... arguments) {
+    const auto forward = [](Op& own, const auto&... values) {
+      const nb::gil_scoped_release released;
+      own.forward(values...);
+    };
+    with_converted<Op, Convert>(op, name, forward, arguments...);
+  };
+  calls.cost = [](Operator& op, const char* name, const Arguments&... arguments) {
+    const auto cost = [](Op& own, const auto&... values) { return own.task(values...).cost; };
+    return with_converted<Op, Convert>(op, name, cost, arguments...);
+  };
   if constexpr (IsJit<Op>::value) {
     calls.warm_up = [](Operator& op, const char* name, const Arguments&... arguments) {
-      Op& own = as_own<Op>(op);
-      const auto converted = Convert()(own, name, arguments...);
-      const nb::gil_scoped_release released;
-      std::apply([&](const auto&... values) { own.warm_up(values...); }, converted);
+      const auto warm_up = [](Op& own, const auto&... values) {
+        const nb::gil_scoped_release released;
+        own.warm_up(values...);
+      };
+      with_converted<Op, Convert>(op, name, warm_up, arguments...);
     };
   }
   return calls;
@@ -131,14 +137,14 @@ template <size_t written, class... Arguments, class... Extra>
       "Chooses the kernel for these arguments; the output is left as it is.");
 }
 
-/// The same of a class. `convert(op, output's name, arguments...)` makes the tuple of C++
-/// arguments.
-template <size_t written, class... Arguments, class Op, class Convert, class... Extra>
-void def_calls(OperatorClass<Op>& c, Convert, const char* output, const char* doc,
-               const Extra&... extra) {
+/// The same of a class; `names` begin with those of the arguments. `convert(op, written argument's
+/// name, arguments...)` makes the tuple of C++ arguments.
+template <size_t written, class... Arguments, class Op, class Convert, class... Names>
+void def_calls(OperatorClass<Op>& c, Convert, const char* doc, const Names&... names) {
   static_assert(std::is_empty_v<Convert>);
+  const char* const output = std::get<written>(std::tie(names...)).name_;
   def_methods<written>(nb::borrow<Class<Operator>>(c), calls_of<Op, Convert, Arguments...>(output),
-                       doc, extra...);
+                       doc, names...);
 }
 
 /// A call of one input, one output and what `names` are the names of.
@@ -150,7 +156,7 @@ void def_map(OperatorClass<Op>& c, const char* input, const char* output, const 
       [](const Operator& op, const char* name, InputObject x, OutputObject y, More... more) {
         return std::tuple(operator_input(x, op), operator_output(y, name), more...);
       },
-      output, doc, nb::arg(input), nb::arg(output), names...);
+      doc, nb::arg(input), nb::arg(output), names...);
 }
 
 /// A method of the class that takes a tensor, by a function for all classes.
