@@ -31,21 +31,21 @@ def row(name: str, values: list) -> str:
     return f"  static constexpr float {name}[] = {{{', '.join(text(v, True) for v in values)}}};"
 
 
-def print_table(name: str, rows: dict, polynomials: list, constants: dict) -> None:
-    """A structure of rows; the polynomials' coefficients are kRest[degree][interval]."""
-    assert all(len(values) == len(polynomials) for values in rows.values())
+def print_table(name: str, rows: dict, constants: dict, polynomials=()) -> None:
+    """A structure of rows; coefficients of polynomials, one for each interval, are kRest[degree][interval]."""
     print(f"struct {name} {{")
     for key, value in constants.items():
         print(f"  static constexpr float {key} = {text(value, True)};")
     for key, values in rows.items():
+        assert not polynomials or len(values) == len(polynomials)
         print(row(key, values))
-    columns = [
-        "{" + ", ".join(text(p[k], True) for p in polynomials) + "}"
-        for k in range(len(polynomials[0]))
-    ]
-    print(
-        f"  static constexpr float kRest[][{len(polynomials)}] = {{{', '.join(columns)}}};\n}};\n"
-    )
+    if polynomials:
+        columns = ", ".join(
+            "{" + ", ".join(text(c, True) for c in column) + "}"
+            for column in zip(*polynomials, strict=True)
+        )
+        print(f"  static constexpr float kRest[][{len(polynomials)}] = {{{columns}}};")
+    print("};\n")
 
 
 def slope_polynomial(function, middle, slope, low, high, degree: int) -> list:
@@ -88,9 +88,8 @@ def erf_table() -> None:
         values.append(value)
         slopes.append(slope)
     rows = {"kBase": bases, "kValue": values, "kSlope": slopes}
-    print_table(
-        "ErfIntervals", rows, polynomials, {"kSpacing": spacing, "kPerSpacing": 1 / spacing}
-    )
+    constants = {"kSpacing": spacing, "kPerSpacing": 1 / spacing}
+    print_table("ErfIntervals", rows, constants, polynomials)
 
 
 def erf_series() -> None:

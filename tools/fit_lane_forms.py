@@ -10,7 +10,7 @@ import itertools
 import mpmath as mp
 
 from fit_coefficients import nearest, text
-from fit_intervals import COUNT, TINY, as_float, print_table, row, slope_polynomial
+from fit_intervals import COUNT, TINY, as_float, print_table, slope_polynomial
 from fit_minimax import minimax
 
 HEADER = """\
@@ -22,31 +22,19 @@ namespace cuop::jit {
 """
 
 
-def rest_polynomial(function, middle, slope, low, high, degree: int) -> list:
-    """Those of (f(middle + s) - f(middle) - slope s) / s^2, s from low to high; around 0 of what is relative."""
-
-    def rest(s):
-        s = s if abs(s) > TINY else TINY
-        return ((function(middle + s) - function(middle)) / s - slope) / s
-
-    return minimax(rest, low, high, degree, lambda s: s if middle == 0 else s * s)
-
-
 def sine_table() -> None:
     """sin((i - 4) pi / 8 + s) = base + (slope s - (slope s z (odd[0] + odd[1] z) + base z (even[0] + even[1] z)))
     of z = s^2. Bases lack up to half an ulp, that of 3 pi / 8 most: half of it is made good where |s| is largest.
     """
     spacing = mp.pi / COUNT
-    end = (
-        spacing / 2 * mp.mpf("1.021")
-    ) ** 2  # as 1 / spacing is rounded, far arguments are so far from a middle
+    # As 1 / spacing is rounded, far arguments are up to 1.021 of half a spacing from a middle.
+    end = (spacing / 2 * mp.mpf("1.021")) ** 2
     middles = [(i - COUNT // 2) * spacing for i in range(COUNT)]
     bases = [as_float(mp.sin(m)) if m else -0.0 for m in middles]  # a zero keeps its sign
     slopes = [as_float(mp.cos(m)) for m in middles]
     odd = minimax(lambda z: (1 - mp.sinc(mp.sqrt(z))) / z, TINY, end, 1, lambda z: z)
     even = minimax(lambda z: (1 - mp.cos(mp.sqrt(z))) / z, TINY, end, 1, lambda z: z)
-    steepest = mp.sin(middles[-1])
-    even[0] -= (1 - bases[-1] / steepest) / (2 * end)
+    even[0] -= (1 - bases[-1] / mp.sin(middles[-1])) / (2 * end)
     # Not more than the spacing: with a positive rest 0 keeps its sign.
     part_a = mp.floor(spacing * 2**24) / 2**24
     part_b = nearest(spacing - part_a, 24)
@@ -56,12 +44,8 @@ def sine_table() -> None:
         "kSpacingB": part_b,
         "kSpacingC": spacing - part_a - part_b,
     }
-    print("struct SineIntervals {")
-    for name, value in constants.items():
-        print(f"  static constexpr float {name} = {text(value, True)};")
-    for name, values in (("Base", bases), ("Slope", slopes), ("Odd", odd), ("Even", even)):
-        print(row(f"k{name}", values))
-    print("};\n")
+    rows = {"kBase": bases, "kSlope": slopes, "kOdd": odd, "kEven": even}
+    print_table("SineIntervals", rows, constants)
 
 
 def tanh_middle(near):
@@ -87,7 +71,13 @@ def hyperbolic_table() -> None:
         middle = tanh_middle((low + high) / 2 if low > 0 else low)
         slope = nearest(mp.sech(middle) ** 2, 4)
         if middle == 0:  # s itself where it is small: products that underflow would be rounded
-            rest = rest_polynomial(mp.tanh, middle, slope, TINY, high, degree - 1)
+            rest = minimax(
+                lambda s, slope=slope: (mp.tanh(s) / s - slope) / s,
+                TINY,
+                high,
+                degree - 1,
+                lambda s: s,
+            )
             polynomials.append([mp.mpf(0), *rest])
         else:
             polynomials.append(
@@ -101,7 +91,7 @@ def hyperbolic_table() -> None:
     rows = {"kMiddle": middles, "kValue": values, "kSlope": slopes}
     rows = {name: row[-first:] + row[:-first] for name, row in rows.items()}
     polynomials = polynomials[-first:] + polynomials[:-first]
-    print_table("TanhIntervals", rows, polynomials, {"kShift": shift})
+    print_table("TanhIntervals", rows, {"kShift": shift}, polynomials)
 
 
 def tangent_tables() -> None:

@@ -214,7 +214,7 @@ template <int First, class Piece>
 [[gnu::always_inline]] inline int signs_of(DoubleLanes x) { return _mm256_movemask_pd(x); }
 template <class V>
 [[gnu::always_inline]] inline int bits_after_signs_of(V x) {
-  const auto bits = (LaneBitsOf<std::remove_cvref_t<decltype(x[0])>>)x;
+  const auto bits = (BitsOfLanes<V>)x;
   return signs_of((V)(bits + bits));
 }
 [[gnu::always_inline]] inline Lanes evens(Lanes a, Lanes b) {
