@@ -83,7 +83,10 @@ void bind_values(Module& m) {
       .def_ro("limit", &TilePlan::limit, "That a device may use.")
       .def_ro("smallest", &TilePlan::smallest, "With less there is no plan.")
       .def_ro("feasible", &TilePlan::is_feasible)
-      .def_ro("uploaded", &TilePlan::uploaded, "To the device that gets most.")
+      .def_ro("uploaded", &TilePlan::uploaded, "From the host to the device that gets most.")
+      .def_ro(
+          "shared", &TilePlan::shared,
+          "To it from other devices, which bring what several read from the host for each other.")
       .def_ro("downloaded", &TilePlan::downloaded)
       .def_ro("data_bytes", &TilePlan::data_bytes, "Of all inputs and the result.")
       .def_ro("seconds", &TilePlan::seconds, "Predicted.")
@@ -107,7 +110,8 @@ void bind_values(Module& m) {
       .def_ro("halvings", &TiledReport::halvings, "How often memory was short.")
       .def_ro("passes", &TiledReport::passes,
               "Over the host's memory; 0 where the ranks shared the arrays as they are.")
-      .def_ro("predicted", &TiledReport::predicted, "Seconds, of all passes.");
+      .def_ro("predicted", &TiledReport::predicted, "Seconds, of all passes.")
+      .def_ro("shared", &TiledReport::shared, "Bytes from other devices to that which got most.");
   Class<TileOperation>(m, "TileOperation", "An operation with its arguments, for any arrays.")
       .def_prop_ro("text", [](const TileOperation& operation) { return operation.text; });
 }

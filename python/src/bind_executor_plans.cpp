@@ -53,7 +53,7 @@ double bandwidth(const std::optional<double>& given, const char* name, double he
 TileMachine tile_machine(int64_t devices, int64_t memory,
                          const std::optional<dist::Machine>& device,
                          const std::optional<double>& upload, const std::optional<double>& download,
-                         const std::optional<double>& duplex) {
+                         const std::optional<double>& duplex, double between) {
   const int count = dist::checked_ranks(devices, "TileMachine", "devices");
   if (memory < 1) {
     throw ExecutionError(
@@ -61,6 +61,10 @@ TileMachine tile_machine(int64_t devices, int64_t memory,
   }
   if (duplex && !(*duplex >= 0 && *duplex <= 1)) {
     throw ExecutionError(cat("TileMachine: duplex is ", *duplex, "; it must be from 0 to 1"));
+  }
+  if (!(between >= 0 && std::isfinite(between))) {
+    throw ExecutionError(
+        cat("TileMachine: between is ", between, " bytes a second; it must be a number from 0"));
   }
   const Device here = backend::current_device();
   const bool is_known = upload && download && duplex;
@@ -70,6 +74,7 @@ TileMachine tile_machine(int64_t devices, int64_t memory,
           bandwidth(upload, "upload", link.upload),
           bandwidth(download, "download", link.download),
           duplex.value_or(link.duplex),
+          between,
           device ? *device : dist::rank_machine(here, true),
           device ? WorkFigures{} : work_figures(here)};
 }
@@ -108,15 +113,18 @@ void bind_plan_values(Module& m) {
       "Devices to plan tiles for: so many alike, `memory` bytes that may be used on "
       "each, its figures, bytes a second from the host to one (upload) and back, and "
       "how much of the shorter way the other one hides (duplex, 0 to 1). What is not given is as "
-      "on the current device.")
+      "on the current device. With bytes a second from one to another (between) those that read "
+      "the same bring it from the host once and share it.")
       .def_static("of", &tile_machine, "devices"_a = 1, nb::kw_only(), "memory"_a,
                   "device"_a = nb::none(), "upload"_a = nb::none(), "download"_a = nb::none(),
-                  "duplex"_a = nb::none(), Released(), "ExecutionError for what no machine has.")
+                  "duplex"_a = nb::none(), "between"_a = 0.0, Released(),
+                  "ExecutionError for what no machine has.")
       .def_ro("devices", &TileMachine::devices)
       .def_ro("memory", &TileMachine::memory)
       .def_ro("upload", &TileMachine::upload)
       .def_ro("download", &TileMachine::download)
       .def_ro("duplex", &TileMachine::duplex)
+      .def_ro("between", &TileMachine::between)
       .def_ro("device", &TileMachine::device)
       .def("__repr__", [](const TileMachine& machine) {
         return cat("TileMachine(", machine.devices, " devices, ", format_bytes(machine.memory),

@@ -308,6 +308,24 @@ def test_what_cannot_be_planned(arguments, words, code):
     assert words in " ".join(done.stderr.split())
 
 
+def test_devices_that_are_linked_bring_what_several_read_once():
+    shapes, dtypes = [(4096, 4096), (4096, 4096)], [FLOAT] * 2
+    link = {"upload": 5e9, "download": 5e9, "duplex": 0.5, "device": dist.Machine()}
+    link["device"].flops, link["device"].memory_bandwidth = 5e13, 4e12
+
+    def plan_for(between):
+        machine = executor.TileMachine.of(2, memory=1 << 30, between=between, **link)
+        assert machine.between == between
+        return executor.plan_tiles(executor.matmul(), shapes, dtypes, machine)
+
+    alone, linked = plan_for(0.0), plan_for(3e11)
+    assert alone.shared == 0 and linked.shared > 0
+    assert alone.uploaded == pytest.approx(linked.uploaded + linked.shared, rel=0.02)
+    assert linked.uploaded == pytest.approx(64 << 20, rel=0.02)  # half of all
+    assert linked.seconds < alone.seconds
+    assert "to it from other devices" in linked.explain()
+
+
 def test_calls_that_cannot_be():
     sum_ = executor.sum()
     for arguments, words in [
@@ -317,6 +335,11 @@ def test_calls_that_cannot_be():
         ({"memory": 1, "upload": 0.0}, "upload is 0"),
         ({"memory": 1, "download": float("nan")}, "download is nan"),
         ({"memory": 1, "duplex": 1.5}, "duplex is 1.5; it must be from 0 to 1"),
+        (
+            {"memory": 1, "between": -1.0},
+            "between is -1 bytes a second; it must be a number from 0",
+        ),
+        ({"memory": 1, "between": float("inf")}, "between is inf"),
     ]:
         with pytest.raises(Error, match=words):
             executor.TileMachine.of(**arguments)

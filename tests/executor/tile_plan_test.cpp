@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 
+#include "cuop/core/text.h"
 #include "cuop/executor/known_plans.h"
 #include "cuop/executor/operations.h"
 #include "cuop/executor/sweeps.h"
@@ -138,6 +139,47 @@ TEST(TilePlan, TheOperandThatFitsStaysOnTheDevice) {
   EXPECT_LT(plan.uploaded, tiling.input_bytes() + kMiB) << plan.to_string();
   EXPECT_EQ(plan.cuts[1], 1);
   EXPECT_EQ(plan.steps, 1);
+}
+
+TEST(TilePlan, WhatSeveralDevicesReadComesFromTheHostOnce) {
+  const Tiling tiling = matmul(4096, 4096, 4096);
+  TileMachine linked = machine(2, 800 * kMiB);
+  linked.upload = linked.download = 5e9;  // so that bytes are what counts
+  const TilePlan alone = plan_tiles(tiling, linked);
+  EXPECT_EQ(alone.shared, 0);
+  EXPECT_GT(alone.uploaded, tiling.input_bytes() / 2 + kMiB);
+  linked.between = 3e11;
+  const TilePlan plan = plan_tiles(tiling, linked);
+  EXPECT_LE(plan.uploaded, tiling.input_bytes() / 2 + kMiB) << plan.explain();
+  EXPECT_GT(plan.shared, 0);
+  EXPECT_LT(plan.seconds, 0.9 * alone.seconds);
+  EXPECT_GE(plan.seconds, plan.floor);
+  EXPECT_THAT(plan.explain(), HasSubstr(" to it from other devices, "));
+  EXPECT_THAT(plan.to_json(), HasSubstr(cat("\"shared\":", plan.shared)));
+  // A slow way between devices is not taken for free.
+  linked.between = 1e9;
+  EXPECT_GT(plan_tiles(tiling, linked).seconds, plan.seconds);
+}
+
+TEST(TilePlan, DevicesThatReadTheSameAreItsReaders) {
+  const Tiling tiling = matmul(4096, 4096, 4096);
+  TilePlan plan;
+  const dist::Mesh grid({2, 3}, {"rows", "columns"});
+  plan.output = dist::Sharding(
+      grid, dist::P(std::vector<std::string>{"rows"}, std::vector<std::string>{"columns"}));
+  for (int device = 0; device < 6; ++device) {
+    const Reader of_a = plan.reader(tiling, device, 0), of_b = plan.reader(tiling, device, 1);
+    EXPECT_EQ(of_a.count, 3);  // the devices of a row of the grid
+    EXPECT_EQ(of_a.index, device % 3);
+    EXPECT_EQ(of_b.count, 2);
+    EXPECT_EQ(of_b.index, device / 3);
+  }
+  Tiling narrow = tiling;
+  narrow.wire.form = dist::Wire::Form::kNarrow;
+  EXPECT_EQ(plan.reader(narrow, 0, 0).count, 1);
+  plan.output = dist::Sharding::on_rank(dist::Mesh::line(2), 0);
+  EXPECT_EQ(plan.reader(tiling, 0, 1).count, 1);
+  EXPECT_EQ(plan.reader(tiling, 1, 1).count, 1);
 }
 
 TEST(TilePlan, BytesOfAProductComeNearToWhatMemoryPermits) {

@@ -154,6 +154,7 @@ void Passes::add_to_report(const TiledReport& pass) {
   all.halvings += pass.halvings;
   all.passes += pass.passes;
   all.predicted += pass.predicted;
+  all.shared += pass.shared;
 }
 
 std::string way_of(const Passes& passes, const CallPlan& plan, const std::vector<KnownWay>& known) {

@@ -42,15 +42,35 @@ int64_t usable_of(int64_t free, const MemoryLimits& limits, int sharers) {
   return limits.per_device ? std::min(usable, *limits.per_device) : usable;
 }
 
+/// Each rank's host and device.
+std::vector<std::string> places_of(dist::Communicator& comm, Device device) {
+  return dist::gather_texts(comm, cat(dist::host_name(), ' ', device));
+}
+
 /// Ranks of each rank's device, this one's included.
-std::vector<int> sharers_of(dist::Communicator& comm, Device device) {
-  const std::vector<std::string> places =
-      dist::gather_texts(comm, cat(dist::host_name(), ' ', device));
+std::vector<int> sharers_of(const std::vector<std::string>& places) {
   std::vector<int> result;
   for (const std::string& place : places) {
     result.push_back(static_cast<int>(std::count(places.begin(), places.end(), place)));
   }
   return result;
+}
+
+/// Bytes a second from one rank's GPU to another where each reads the others' memory, all being of
+/// this process; 0 elsewhere.
+double between_devices(dist::Communicator& comm, Device device,
+                       const std::vector<std::string>& places) {
+  if (comm.size() == 1 || comm.kind() != "thread") return 0;
+  std::vector<Device> peers;  // the next first
+  for (int step = 1; step < comm.size(); ++step) {
+    const std::string& place = places[static_cast<size_t>((comm.rank() + step) % comm.size())];
+    peers.push_back(parse_device(place.substr(place.rfind(' ') + 1)));
+  }
+  const bool has_links = !device.is_cpu() && std::ranges::all_of(peers, [&](Device peer) {
+    return backend::runtime(device).reads(peer);
+  });
+  if (!dist::agree_all(comm, has_links)) return 0;
+  return dist::agree_min(comm, dist::link_bandwidth(device, peers[0]));
 }
 
 /// What the ranks have measured together, else what the root assumes.
@@ -104,7 +124,7 @@ std::vector<DeviceStatus> scan_devices(dist::Communicator& comm, const MemoryLim
   }
   const Device device = work_device(comm);
   const backend::MemoryInfo info = backend::runtime(device).memory_info();
-  const std::vector<int> sharers = sharers_of(comm, device);
+  const std::vector<int> sharers = sharers_of(places_of(comm, device));
   dist::Packer packer;
   packer.put(device.is_cpu() ? -1 : device.index);
   packer.put(info.total);
@@ -134,8 +154,8 @@ int64_t usable_now(Device device, const MemoryLimits& limits, int sharers) {
 
 TileMachine tile_machine(dist::Communicator& comm, Device device, const MemoryLimits& limits,
                          dist::HostPages pages) {
-  const std::vector<int> sharers = sharers_of(comm, device);
-  const int mine = sharers[static_cast<size_t>(comm.rank())];
+  const std::vector<std::string> places = places_of(comm, device);
+  const int mine = sharers_of(places)[static_cast<size_t>(comm.rank())];
   TileMachine machine;
   machine.devices = comm.size();
   machine.memory = dist::agree_min(comm, usable_now(device, limits, mine));
@@ -145,6 +165,7 @@ TileMachine tile_machine(dist::Communicator& comm, Device device, const MemoryLi
   machine.upload = dist::agree_min(comm, link.upload / takers);
   machine.download = dist::agree_min(comm, link.download / takers);
   machine.duplex = dist::agree_min(comm, link.duplex);
+  machine.between = between_devices(comm, device, places);
   machine.device = device_figures(comm, device);
   machine.figures = agreed_figures(comm, device);
   return machine;

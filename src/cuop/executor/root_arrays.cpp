@@ -31,8 +31,12 @@ constexpr const char* kWho = "arrays of the root";
 // What threads of this process offer each other: a rank that comes late to a call that has failed
 // finds nothing, or holds what it uses.
 struct Offered {
+  struct Call {
+    std::vector<Tensor> arrays;
+    std::shared_ptr<SharedBoxes> boxes;
+  };
   ForkMutex mutex;
-  std::map<int64_t, std::vector<Tensor>> arrays;
+  std::map<int64_t, Call> calls;
   int64_t next = 1;
 };
 
@@ -125,6 +129,10 @@ Tensor new_result(const dist::Communicator& comm, const Header& header) {
 Tensor RootArray::read(const Box& box, Device device) const {
   if (!far_) return to_device(view_of(near_, box), device);
   return to_device(read_far(box), device);
+}
+
+void RootArray::read_into(const Box& box, const Tensor& place) const {
+  copy_across(place, far_ ? read_far(box) : view_of(near_, box));
 }
 
 int64_t RootArray::rows() const {
@@ -269,8 +277,9 @@ RootArrays::RootArrays(dist::Communicator& comm, int root, const std::vector<Ten
     Offered& all = offered();
     const std::lock_guard lock(all.mutex);
     offer.number = offered_ = all.next++;
-    all.arrays[offered_] = arrays;
-    all.arrays[offered_].push_back(result_);
+    boxes_ = std::make_shared<SharedBoxes>();
+    Offered::Call& mine = all.calls[offered_] = {arrays, boxes_};
+    mine.arrays.push_back(result_);
   }
   const auto part = [](const Tensor& whole) { return Part{whole, whole_box(whole.shape()), kCpu}; };
   if (comm.size() > 1) {
@@ -284,8 +293,11 @@ RootArrays::RootArrays(dist::Communicator& comm, int root, const std::vector<Ten
   } else if (is_of_this_process(offer.process)) {
     Offered& all = offered();
     const std::lock_guard lock(all.mutex);
-    const auto found = all.arrays.find(offer.number);
-    if (found != all.arrays.end()) near = found->second;
+    const auto found = all.calls.find(offer.number);
+    if (found != all.calls.end()) {
+      near = found->second.arrays;
+      boxes_ = found->second.boxes;
+    }
   }
   const bool has_all_near = near.size() == headers.size();
   bool has_host = has_all_near;
@@ -332,7 +344,7 @@ RootArrays::~RootArrays() {
   if (offered_ == 0) return;
   Offered& all = offered();
   const std::lock_guard lock(all.mutex);
-  all.arrays.erase(offered_);
+  all.calls.erase(offered_);
 }
 
 void RootArrays::write(const Box& box, const Tensor& tile) const {

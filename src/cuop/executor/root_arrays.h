@@ -19,6 +19,7 @@
 #include "cuop/dist/comm/peer_memory.h"
 #include "cuop/dist/exec/exchange.h"
 #include "cuop/dist/header.h"
+#include "cuop/executor/shared_boxes.h"
 
 namespace cuop::executor {
 
@@ -40,6 +41,8 @@ class RootArray {
 
   /// The elements of a box on a device; a view of the array where it lies there.
   Tensor read(const Box& box, Device device) const;
+  /// Copies the box to `place`, on any device.
+  void read_into(const Box& box, const Tensor& place) const;
   /// The same of a box with rows (of dimension 0) outside of the array, which are zero or, with
   /// `is_wrapped`, those of the opposite side.
   Tensor read_beyond(const Box& box, Device device, bool is_wrapped) const;
@@ -81,6 +84,8 @@ class RootArrays : NonCopyable {
 
   Way way() const { return way_; }
   const RootArray& input(size_t i) const { return arrays_[i]; }
+  /// Where the ranks' GPUs, being all of this process, share what they read; null elsewhere.
+  SharedBoxes* boxes() const { return way_ == Way::kHere ? boxes_.get() : nullptr; }
   /// A tile of the result goes to its place.
   void write(const Box& box, const Tensor& tile) const;
 
@@ -97,8 +102,9 @@ class RootArrays : NonCopyable {
   Way way_ = Way::kHere;
   std::vector<RootArray> arrays_;  ///< the result last
   Tensor result_;                  ///< the root's
-  std::vector<Box> written_;       ///< by each rank
-  int64_t offered_ = 0;            ///< number under which this process offers its arrays
+  std::shared_ptr<SharedBoxes> boxes_;
+  std::vector<Box> written_;  ///< by each rank
+  int64_t offered_ = 0;       ///< number under which this process offers its arrays
 };
 
 }  // namespace cuop::executor

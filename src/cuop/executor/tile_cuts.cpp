@@ -43,7 +43,7 @@ class CutShare {
   /// What no cuts take less than: all bytes once, both ways at a time, and the arithmetic.
   double least_seconds() const {
     CutCosts whole = costs(Cuts(static_cast<size_t>(ndim_) + 1, 1), {});
-    const double up = static_cast<double>(whole.uploaded) / machine_.upload;
+    const double up = seconds_of({whole.uploaded, whole.shared});
     const double down = static_cast<double>(whole.downloaded) / machine_.download;
     return std::max(whole.compute, both_ways(up, down));
   }
@@ -63,8 +63,10 @@ class CutShare {
       const Reading largest = reading(i, cut, cuts, order);
       // All tiles together are as long as if they were even.
       const Reading usual = reading(i, split_evenly, cuts, order);
-      first_upload += static_cast<double>(sent(largest.bytes)) / machine_.upload;
-      result.uploaded = saturated_sum(result.uploaded, saturated(usual.loads, sent(usual.bytes)));
+      first_upload += seconds_of(sources(i, sent(largest.bytes)));
+      const Sources usually = sources(i, sent(usual.bytes));
+      result.uploaded = saturated_sum(result.uploaded, saturated(usual.loads, usually.host));
+      result.shared = saturated_sum(result.shared, saturated(usual.loads, usually.devices));
       // The next comes while this one is used.
       result.memory += largest.bytes * (largest.loads > 1 ? 2 : 1);
     }
@@ -109,6 +111,22 @@ class CutShare {
     return result;
   }
 
+  /// Bytes by where a device gets them.
+  struct Sources {
+    int64_t host = 0;
+    int64_t devices = 0;
+  };
+  Sources sources(size_t input, int64_t bytes) const {
+    const int readers = share_.readers[input];
+    if (readers < 2 || bytes < kLeastShared) return {bytes, 0};
+    const int64_t own = divide_up(bytes, readers);
+    return {own, bytes - own};
+  }
+  double seconds_of(const Sources& bytes) const {
+    const double here = static_cast<double>(bytes.host) / machine_.upload;
+    return bytes.devices == 0 ? here : here + static_cast<double>(bytes.devices) / machine_.between;
+  }
+
   /// The first tile, or of the second ones the neighbour along a dimension: halos are cut at edges,
   /// so that the first may need less.
   Box tile(Parts parts, const Cuts& cuts, int neighbour) const {
@@ -138,14 +156,16 @@ class CutShare {
     const double part = whole > 0 ? mine / whole : 0.0;
     const double efficiency =
         problem_.speed == nullptr ? problem_.efficiency : machine_.device.*problem_.speed;
+    const int64_t moved_bytes =
+        saturated_sum(saturated_sum(costs.uploaded, costs.shared), costs.downloaded);
     costs.compute =
         dist::compute_seconds(machine_.device, problem_.flops * part / (efficiency * pace),
-                              saturated_sum(costs.uploaded, costs.downloaded), problem_.computed);
+                              moved_bytes, problem_.computed);
     // Each step but the first reads the sum and what is added to it, and writes the sum.
     const int64_t added = saturated(cuts.back() - 1, 3 * problem_.element_bytes());
     costs.compute += dist::compute_seconds(machine_.device, 0, saturated(added, share_.box.size()),
                                            problem_.computed);
-    const double up = static_cast<double>(costs.uploaded) / machine_.upload;
+    const double up = seconds_of({costs.uploaded, costs.shared});
     const double down = static_cast<double>(costs.downloaded) / machine_.download;
     // What the first tile reads has nothing to hide behind, nor has the last result. Between them
     // bytes travel both ways while the device computes.

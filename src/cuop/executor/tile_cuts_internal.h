@@ -18,6 +18,7 @@ inline constexpr size_t kSearched = 3;
 struct Share {
   Box box;
   Interval range;
+  std::vector<int> readers = {};  ///< of each input, devices that bring what they read together
 };
 
 /// Cuts of a share: the dimensions of the output, then the steps.
@@ -26,7 +27,8 @@ using Cuts = std::vector<int64_t>;
 /// What cuts cost a device.
 struct CutCosts {
   int64_t memory = 0;
-  int64_t uploaded = 0;
+  int64_t uploaded = 0;  ///< from the host
+  int64_t shared = 0;    ///< from other devices
   int64_t downloaded = 0;
   double compute = 0;
   double seconds = 0;

@@ -72,6 +72,29 @@ Interval TilePlan::range(const TileProblem& problem, int device) const {
   return is_by_steps ? split_evenly(whole, devices(), device) : whole;
 }
 
+Box TilePlan::read(const TileProblem& problem, int device, size_t input) const {
+  const Box mine = share(problem, device);
+  const Interval summed = range(problem, device);
+  const Shape& shape = problem.inputs[input].shape;
+  if (mine.empty() || summed.length() == 0) return empty_box(shape.ndim());
+  // Rows outside of the array may be any of its rows.
+  const bool is_within = problem.outside_of(input) == TileProblem::Outside::kNothing;
+  return is_within ? problem.needed(input, mine, summed) : whole_box(shape);
+}
+
+Reader TilePlan::reader(const TileProblem& problem, int device, size_t input) const {
+  const Box mine = read(problem, device, input);
+  Reader reader;
+  const bool is_shared = !mine.empty() && problem.wire.form == dist::Wire::Form::kPlain &&
+                         problem.outside_of(input) == TileProblem::Outside::kNothing;
+  for (int other = 0; other < devices() && is_shared; ++other) {
+    if (other == device || read(problem, other, input) != mine) continue;
+    ++reader.count;
+    reader.index += other < device ? 1 : 0;
+  }
+  return reader;
+}
+
 int64_t TilePlan::tiles() const { return product_of(cuts); }
 
 namespace {
@@ -91,7 +114,10 @@ TilePlan plan_with_figures(const TileProblem& problem, const TileMachine& machin
     plan.output = choice.output;
     plan.is_by_steps = choice.is_by_steps;
     plan.limit = machine.memory;
-    const Share share{plan.share(problem, 0), plan.range(problem, 0)};
+    Share share{plan.share(problem, 0), plan.range(problem, 0)};
+    for (size_t i = 0; i < problem.inputs.size(); ++i) {
+      share.readers.push_back(machine.between > 0 ? plan.reader(problem, 0, i).count : 1);
+    }
     const bool is_empty = share.box.empty() || share.range.length() == 0;
     FoundCuts found;
     if (is_empty) {
@@ -117,6 +143,7 @@ TilePlan plan_with_figures(const TileProblem& problem, const TileMachine& machin
     plan.memory = found.costs.memory;
     plan.is_feasible = found.is_feasible;
     plan.uploaded = found.costs.uploaded;
+    plan.shared = found.costs.shared;
     plan.downloaded = found.costs.downloaded;
     plan.compute = found.costs.compute;
     plan.seconds = found.costs.seconds;

@@ -47,7 +47,8 @@ struct TilePlan {
   int64_t limit = 0;     ///< that it may use
   int64_t smallest = 0;  ///< with less there is no plan
   bool is_feasible = true;
-  int64_t uploaded = 0;  ///< bytes to the device that gets most
+  int64_t uploaded = 0;  ///< bytes from the host to the device that gets most
+  int64_t shared = 0;    ///< bytes that it takes from other devices, which bring them
   int64_t downloaded = 0;
   int64_t data_bytes = 0;  ///< of all inputs and the output
   double compute = 0;      ///< seconds of arithmetic of the busiest device
@@ -59,6 +60,10 @@ struct TilePlan {
   /// What a device makes, and of which part of the summed range.
   Box share(const TileProblem& problem, int device) const;
   Interval range(const TileProblem& problem, int device) const;
+  /// All that a device reads of an input; empty where it has nothing to do.
+  Box read(const TileProblem& problem, int device, size_t input) const;
+  /// The device among those that read the same of an input.
+  Reader reader(const TileProblem& problem, int device, size_t input) const;
   /// Tiles of the device that has most.
   int64_t tiles() const;
 

@@ -32,8 +32,9 @@ std::string TilePlan::explain() const {
   out << "  result   " << result << ", cut into (" << join(cuts) << ")";
   if (!order.empty()) out << ", loops over dimensions " << join(order) << ", the innermost last";
   out << '\n';
-  out << "  moved    " << format_bytes(uploaded) << " to the busiest device, "
-      << format_bytes(downloaded) << " back, " << format_bytes(data_bytes) << " of data in all\n";
+  out << "  moved    " << format_bytes(uploaded) << " to the busiest device, ";
+  if (shared > 0) out << format_bytes(shared) << " to it from other devices, ";
+  out << format_bytes(downloaded) << " back, " << format_bytes(data_bytes) << " of data in all\n";
   out << "  memory   " << format_bytes(memory) << " at most, " << format_bytes(limit)
       << " may be used, with less than " << format_bytes(smallest) << " there is no plan\n";
   out << "  time     " << dist::format_seconds(seconds) << " predicted, of which arithmetic "
@@ -62,8 +63,8 @@ std::string TilePlan::to_json() const {
                          "busy", busy, "shape", result.shape, "dtype", cat(result.dtype), "tiles",
                          tiles(), "steps", steps, "cuts", cuts, "order", order, "lengths", lengths);
   json.members("memory", memory, "limit", limit, "smallest", smallest, "feasible", is_feasible,
-               "uploaded", uploaded, "downloaded", downloaded, "data_bytes", data_bytes, "compute",
-               compute, "seconds", seconds, "floor", floor);
+               "uploaded", uploaded, "shared", shared, "downloaded", downloaded, "data_bytes",
+               data_bytes, "compute", compute, "seconds", seconds, "floor", floor);
   json.key("candidates").open('[');
   for (const TileCandidate& candidate : candidates) {
     json.object("strategy", candidate.strategy, "detail", candidate.detail, "tiles",

@@ -86,9 +86,20 @@ struct TileMachine {
   double upload = 1e10;    ///< bytes a second from the host to one device
   double download = 1e10;  ///< and back
   double duplex = 0;       ///< part of the shorter way that the other hides; 0: one at a time
-  dist::Machine device;    ///< flops and memory bandwidth of one
-  WorkFigures figures;     ///< of one: what its work takes beside arrays
+  /// Bytes a second from one device to another, where those that read the same bring each byte from
+  /// the host once and give it to each other; 0: each brings all that it reads.
+  double between = 0;
+  dist::Machine device;  ///< flops and memory bandwidth of one
+  WorkFigures figures;   ///< of one: what its work takes beside arrays
 };
+
+/// One of `count` devices that read the same of an input.
+struct Reader {
+  int index = 0;
+  int count = 1;
+};
+/// Of shorter boxes each device brings all: to agree with another takes as long as their bytes.
+inline constexpr int64_t kLeastShared = int64_t{4} << 20;
 
 /// The array that holds a result of which a tile is not just its box there.
 struct TilePlace {

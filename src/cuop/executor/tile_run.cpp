@@ -74,7 +74,8 @@ class Attempt {
         memory_(memory),
         take_(take),
         slots_(kSlots),
-        spare_(tiling.figures.spare) {
+        spare_(tiling.figures.spare),
+        last_brought_(tiling.inputs.size()) {
     spare_.has_steps = false;  // which are in no plan
   }
 
@@ -91,11 +92,19 @@ class Attempt {
 
   /// Tiles that are done.
   size_t taken() const { return taken_; }
+  /// Bytes that came from other devices.
+  int64_t shared() const { return shared_; }
 
  private:
   static constexpr size_t kSlots = 4;  // one is brought, one is worked on, one is taken away
+  /// What lies on the device of an input, and the offer of it to other devices.
+  struct Brought {
+    Part part;
+    std::shared_ptr<SharedBoxes::Offer> offer;
+  };
   struct Slot {
     std::vector<Part> parts;
+    std::vector<std::shared_ptr<SharedBoxes::Offer>> offers;
     Tensor result;
   };
 
@@ -109,19 +118,32 @@ class Attempt {
     const memory::ResourceScope scope(memory_);
     const backend::ExecutionScope spare(backend::with_spare(spare_));
     check_available(i);
-    std::vector<Part> parts;
+    Slot& next = slot(i);
     for (size_t k = 0; k < tiling_.inputs.size(); ++k) {
       const Box needed = tiling_.needed(k, box(i), step(i).range);
-      const bool is_there = i > 0 && last_brought_[k].box == needed;
-      if (is_there) {
-        parts.push_back(last_brought_[k]);
-      } else {
-        if (i > 0) last_brought_[k] = {};  // before memory is taken for the next
-        parts.push_back({read(k, needed), needed, site_.device});
+      Brought& last = last_brought_[k];
+      if (!last.part.local.is_defined() || last.part.box != needed) {
+        last = {};  // before memory is taken for the next
+        last = bring(k, needed);
       }
+      next.parts.push_back(last.part);
+      if (last.offer) next.offers.push_back(last.offer);
     }
-    last_brought_ = parts;
-    slot(i).parts = std::move(parts);
+  }
+
+  Brought bring(size_t input, const Box& box) {
+    const Header& array = tiling_.inputs[input];
+    const bool is_shared = site_.boxes != nullptr && site_.readers[input].count > 1 &&
+                           box.size() * itemsize(array.dtype) >= kLeastShared;
+    if (!is_shared) return {{read(input, box), box, site_.device}, {}};
+    const Part part{empty(box.shape(), array.dtype, site_.device), box, site_.device};
+    const auto from_host = [&](const Box& piece, const Tensor& place) {
+      check_interrupt();
+      arrays_.input(input).read_into(piece, place);
+    };
+    const auto offer = site_.boxes->read(input, part, site_.readers[input], from_host);
+    shared_ += offer->taken_bytes();
+    return {part, offer};
   }
 
   Tensor read(size_t input, const Box& box) const {
@@ -162,6 +184,7 @@ class Attempt {
     if (tiling_.is_one_product) kept.emplace(parts_);
     const Tensor made = tiling_.make(mine.parts, box(i), step(i).range);
     mine.parts.clear();
+    mine.offers.clear();
     if (step(i).is_first) {
       sum_ = made;
     } else {
@@ -194,10 +217,11 @@ class Attempt {
   const TakeTile& take_;
   std::vector<Slot> slots_;
   backend::SpareMemory spare_;
-  std::vector<Part> last_brought_;
+  std::vector<Brought> last_brought_;
   KeptParts parts_;
   Tensor sum_;
   size_t taken_ = 0;
+  int64_t shared_ = 0;
   std::chrono::steady_clock::time_point next_look_ = {};  ///< for the memory that is left
 };
 
@@ -227,6 +251,7 @@ TileRun run_tiles(const Tiling& tiling, std::vector<Tile> tiles, const RootArray
         shortage = error;
       }
       taken = attempt.taken();
+      run.shared += attempt.shared();
     }
     if (!shortage) break;
     // What was given back before work of a GPU had ended is free when it has.

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "cuop/executor/resources.h"
 #include "cuop/executor/root_arrays.h"
@@ -20,6 +21,9 @@ struct TileSite {
   /// Bytes that can be used of the device now, looked at now and then; a tile that needs more is
   /// not begun. Without it memory is short when it is refused.
   std::function<int64_t()> available = {};
+  /// Where its GPU shares inputs with others, and with how many of each; null: with none.
+  SharedBoxes* boxes = nullptr;
+  std::vector<Reader> readers = {};
   /// After each step: steps done and steps in all, as far as they are known.
   std::function<void(int64_t done, int64_t all)> on_progress = {};
 };
@@ -28,6 +32,7 @@ struct TileSite {
 struct TileRun {
   int64_t peak = 0;      ///< bytes that were live on the device at a time
   int64_t halvings = 0;  ///< how often memory was short
+  int64_t shared = 0;    ///< bytes that came from other devices
 };
 
 /// Where a tile goes: its box of the output, or of a sum over all ranks.

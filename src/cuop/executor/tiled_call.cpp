@@ -117,25 +117,6 @@ Tensor sum_over_ranks(dist::Communicator& comm, const Tiling& tiling, const Tile
   return tiling.finish ? tiling.finish(total) : total;
 }
 
-/// All that each rank reads of an input.
-std::vector<Box> needs_of(const Tiling& tiling, const TilePlan& plan, size_t input) {
-  std::vector<Box> boxes;
-  for (int r = 0; r < plan.devices(); ++r) {
-    const Box share = plan.share(tiling, r);
-    const Interval range = plan.range(tiling, r);
-    const bool is_idle = share.empty() || range.length() == 0;
-    const Shape& shape = tiling.inputs[input].shape;
-    if (is_idle) {
-      boxes.push_back(empty_box(shape.ndim()));
-    } else if (tiling.outside_of(input) != TileProblem::Outside::kNothing) {
-      boxes.push_back(whole_box(shape));  // where rows may be any of them
-    } else {
-      boxes.push_back(tiling.needed(input, share, range));
-    }
-  }
-  return boxes;
-}
-
 /// Appends boxes, apart from each other, that hold what of `box` is not in `other`.
 void append_difference(std::vector<Box>& result, Box box, const Box& other) {
   if (!overlap(box, other)) {
@@ -161,8 +142,14 @@ struct Call {
   const TiledOptions& options;
   TileRun run = {};
 
-  TileSite site() const {
+  TileSite site(const RootArrays& shared) const {
     TileSite result{device, plan.limit};
+    if (plan.shared > 0) {
+      result.boxes = shared.boxes();
+      for (size_t i = 0; i < tiling.inputs.size(); ++i) {
+        result.readers.push_back(plan.reader(tiling, comm.rank(), i));
+      }
+    }
     // The margin was for what others take meanwhile.
     result.available = [where = device] { return usable_now(where, {0.0, std::nullopt}, 1); };
     if (comm.rank() == kRoot) result.on_progress = options.on_progress;
@@ -193,9 +180,13 @@ struct Call {
     std::vector<Header> headers = tiling.inputs;
     headers.push_back(tiling.stored());
     std::vector<std::vector<Box>> needs;
-    for (size_t i = 0; i < tiling.inputs.size(); ++i) needs.push_back(needs_of(tiling, plan, i));
-    needs.emplace_back();
-    for (int r = 0; r < plan.devices(); ++r) needs.back().push_back(plan.share(tiling, r));
+    for (size_t i = 0; i < headers.size(); ++i) {
+      needs.emplace_back();
+      for (int r = 0; r < plan.devices(); ++r) {
+        const bool is_result = i == tiling.inputs.size();
+        needs[i].push_back(is_result ? plan.share(tiling, r) : plan.read(tiling, r, i));
+      }
+    }
     const bool is_by_steps = plan.is_by_steps && comm.size() > 1;
     if (is_by_steps) {
       for (Box& box : needs.back()) box = empty_box(tiling.output.shape.ndim());
@@ -209,7 +200,7 @@ struct Call {
       if (is_placed) {
         std::erase_if(tiles, [&](const Tile& tile) { return is_done(tile.output); });
       }
-      run = run_tiles(tiling, tiles, shared, site(), [&](const Box& box, const Tensor& tile) {
+      run = run_tiles(tiling, tiles, shared, site(shared), [&](const Box& box, const Tensor& tile) {
         shared.write(box, tile);
         if (options.on_tile && is_placed) options.on_tile(box);
       });
@@ -220,7 +211,7 @@ struct Call {
     Tiling partial = tiling;
     partial.finish = nullptr;
     Tensor sums;
-    run = run_tiles(partial, tiles, shared, site(), [&](const Box& box, const Tensor& tile) {
+    run = run_tiles(partial, tiles, shared, site(shared), [&](const Box& box, const Tensor& tile) {
       if (!sums.is_defined()) {
         Shape shape = tiling.output.shape;
         for (int dim = shape.ndim(); dim < tile.ndim(); ++dim) shape.push_back(tile.shape(dim));
@@ -324,9 +315,11 @@ Tensor run_tiled(const dist::CommunicatorPtr& comm, const TileOperation& operati
         result = call.execute(arrays, into);
         const int64_t peak = dist::agree_max(*comm, call.run.peak);
         const int64_t halvings = dist::agree_max(*comm, call.run.halvings);
+        const int64_t shared = dist::agree_max(*comm, call.run.shared);
         const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
         if (options.report) {
-          *options.report = {plan, device, elapsed.count(), peak, halvings, 1, plan.seconds};
+          *options.report = {plan,     device, elapsed.count(), peak,
+                             halvings, 1,      plan.seconds,    shared};
         }
       });
   return result;

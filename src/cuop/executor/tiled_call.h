@@ -25,6 +25,7 @@ struct TiledReport {
   int64_t halvings = 0;  ///< how often memory was short on the rank that met it most
   int64_t passes = 0;    ///< over the host's memory; none: the ranks shared the arrays as they are
   double predicted = 0;  ///< seconds of all passes
+  int64_t shared = 0;    ///< bytes from other devices to that which got most
 };
 
 struct TiledOptions {

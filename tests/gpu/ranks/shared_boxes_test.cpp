@@ -1,0 +1,241 @@
+// What several GPUs of one process read of the host comes from there once.
+#include "cuop/executor/shared_boxes.h"
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <barrier>
+#include <chrono>
+#include <future>
+#include <thread>
+
+#include "cuop/backend/runtime.h"
+#include "cuop/core/error.h"
+#include "cuop/core/interrupt.h"
+#include "cuop/dist/comm/self.h"
+#include "cuop/executor/operations.h"
+#include "cuop/ops/conv/conv.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/matmul/matmul.h"
+#include "tests/current_device_scope.h"
+#include "tests/error_of.h"
+#include "tests/executor/tiled_test.h"
+
+namespace cuop::executor {
+namespace {
+
+using namespace dist::rank_test;    // NOLINT: the frame of these tests
+using namespace executor::testing;  // NOLINT
+using ::testing::HasSubstr;
+
+constexpr int64_t kMiB = int64_t{1} << 20;
+
+Device gpu(int index) {
+  return {DeviceType::kCuda, index % backend::device_count(DeviceType::kCuda)};
+}
+
+/// One GPU's reads of an array of the host.
+class GpuReader {
+ public:
+  GpuReader(SharedBoxes& boxes, const Tensor& array, Reader reader)
+      : boxes_(boxes),
+        array_{array, whole_box(array.shape()), kCpu},
+        reader_(reader),
+        stream_(gpu(reader.index)) {}
+
+  /// Reads the box, which stays on offer until the next.
+  void read(const Box& box) {
+    const test::CurrentDeviceScope current(device());
+    const StreamScope scope(stream_.get());
+    offer_ = nullptr;
+    part_ = {empty(box.shape(), array_.local.dtype(), device()), box, device()};
+    offer_ = boxes_.read(0, part_, reader_, [&](const Box& piece, const Tensor& place) {
+      if (before_bring) before_bring(piece);
+      copy_across(place, view_of(array_, piece));
+      brought += place.nbytes();
+    });
+  }
+  /// Gives the box back and has other work write to its memory.
+  void reuse() {
+    const StreamScope scope(stream_.get());
+    const Shape shape = part_.box.shape();
+    offer_ = nullptr;
+    part_ = {};
+    full(shape, -1.0, array_.local.dtype(), device());
+  }
+  void expect_right() const {
+    const StreamScope scope(stream_.get());
+    const Tensor expected = contiguous(view_of(array_, part_.box));
+    expect_close(to_device(part_.local, kCpu), expected, 0, "a box");
+  }
+  Device device() const { return gpu(reader_.index); }
+  int64_t taken() const { return offer_->taken_bytes(); }
+
+  std::function<void(const Box&)> before_bring = {};
+  int64_t brought = 0;
+
+ private:
+  SharedBoxes& boxes_;
+  Part array_;
+  Reader reader_;
+  backend::OwnedStream stream_;
+  Part part_;
+  std::shared_ptr<SharedBoxes::Offer> offer_;
+};
+
+class GpuSharedBoxes : public ::testing::Test {
+ protected:
+  GpuReader reader(int index, int count) { return {boxes_, array_, {index, count}}; }
+
+  SharedBoxes boxes_;
+  const Tensor array_ = host_noise({701, 300}, DType::kFloat32);
+  const Box whole_ = whole_box({701, 300});
+};
+
+TEST_F(GpuSharedBoxes, EachByteComesFromTheHostOnce) {
+  for (const int count : {2, 3, 4}) {
+    std::vector<std::unique_ptr<GpuReader>> readers;
+    for (int i = 0; i < count; ++i) {
+      readers.push_back(std::make_unique<GpuReader>(boxes_, array_, Reader{i, count}));
+    }
+    for (const Box& box : {whole_, Box{{10, 20}, {690, 250}}, Box{{7, 0}, {8, 300}}}) {
+      std::barrier together(count);
+      std::vector<std::future<void>> threads;
+      for (const auto& each : readers) {
+        each->brought = 0;
+        threads.push_back(std::async(std::launch::async, [&] {
+          together.arrive_and_wait();
+          each->read(box);
+          together.arrive_and_wait();  // all have what they need of each other
+        }));
+      }
+      for (auto& thread : threads) thread.get();
+      int64_t brought = 0;
+      for (const auto& each : readers) {
+        each->expect_right();
+        EXPECT_EQ(each->brought + each->taken(), box.size() * 4) << box;
+        brought += each->brought;
+      }
+      EXPECT_EQ(brought, box.size() * 4) << box;
+    }
+  }
+}
+
+TEST_F(GpuSharedBoxes, WhoIsLateTakesAllThatIsOnOfferAndBringsWhatIsNot) {
+  GpuReader first = reader(0, 2), second = reader(1, 2);
+  first.read(whole_);
+  EXPECT_EQ(first.brought, array_.nbytes());
+  second.read(whole_);
+  EXPECT_EQ(second.brought, 0);
+  EXPECT_EQ(second.taken(), array_.nbytes());
+  second.expect_right();
+  const Box other{{0, 0}, {350, 300}};
+  first.read(other);
+  second.read(whole_);  // which is on offer no more
+  EXPECT_EQ(second.brought, array_.nbytes());
+  second.expect_right();
+}
+
+TEST_F(GpuSharedBoxes, MemoryThatIsGivenBackIsUsedAgainBehindTheOthersCopies) {
+  GpuReader first = reader(0, 2), second = reader(1, 2);
+  for (int round = 0; round < 20; ++round) {
+    first.read(whole_);
+    second.read(whole_);
+    first.reuse();
+    EXPECT_EQ(second.taken(), array_.nbytes());
+    second.expect_right();
+    second.reuse();
+  }
+}
+
+TEST_F(GpuSharedBoxes, APieceUnderWayIsWaitedFor) {
+  GpuReader first = reader(0, 2), second = reader(1, 2);
+  std::promise<void> begun, go_on;
+  first.before_bring = [&](const Box& piece) {
+    if (piece.low[0] > 0) return;
+    begun.set_value();
+    go_on.get_future().wait();
+  };
+  auto held = std::async(std::launch::async, [&] { first.read(whole_); });
+  begun.get_future().wait();
+  auto late = std::async(std::launch::async, [&] { second.read(whole_); });
+  EXPECT_EQ(late.wait_for(std::chrono::milliseconds(200)), std::future_status::timeout);
+  go_on.set_value();
+  held.get();
+  late.get();
+  EXPECT_EQ(first.brought, second.taken());
+  EXPECT_EQ(second.brought, first.taken());
+  second.expect_right();
+}
+
+TEST_F(GpuSharedBoxes, WhatFailsOnOneGpuIsBroughtByTheOthers) {
+  GpuReader first = reader(0, 2), second = reader(1, 2);
+  std::promise<void> begun, go_on;
+  first.before_bring = [&](const Box&) {
+    begun.set_value();
+    go_on.get_future().wait();
+    throw ExecutionError("the array cannot be read");
+  };
+  auto held = std::async(std::launch::async, [&] { first.read(whole_); });
+  begun.get_future().wait();
+  auto late = std::async(std::launch::async, [&] { second.read(whole_); });
+  EXPECT_EQ(late.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+  go_on.set_value();
+  EXPECT_THAT(test::error_of<ExecutionError>([&] { held.get(); }), HasSubstr("cannot be read"));
+  late.get();
+  EXPECT_EQ(second.brought, array_.nbytes());
+  second.expect_right();
+}
+
+TEST_F(GpuSharedBoxes, WaitingForAnotherGpuIsInterrupted) {
+  GpuReader first = reader(0, 2), second = reader(1, 2);
+  std::promise<void> begun, go_on;
+  first.before_bring = [&, is_first = true](const Box&) mutable {
+    if (std::exchange(is_first, false)) begun.set_value(), go_on.get_future().wait();
+  };
+  auto held = std::async(std::launch::async, [&] { first.read(whole_); });
+  begun.get_future().wait();
+  std::atomic<bool> is_interrupted = false;
+  auto late = std::async(std::launch::async, [&] {
+    const CancelScope cancelled(is_interrupted);
+    second.read(whole_);
+  });
+  EXPECT_EQ(late.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+  is_interrupted = true;
+  EXPECT_THROW(late.get(), Interrupted);
+  go_on.set_value();
+  held.get();
+  first.expect_right();
+}
+
+/// The call on all GPUs of the process, of which several read the second input.
+void expect_shared(const TileOperation& operation, const std::vector<Tensor>& inputs,
+                   const Tensor& expected, int64_t bytes, double tolerance) {
+  if (backend::device_count(DeviceType::kCuda) < 2) GTEST_SKIP() << "needs two CUDA GPUs";
+  const TiledOptions options = within(bytes);
+  const Tensor result = run_tiled(dist::make_self_communicator(), operation, inputs, options);
+  const TiledReport& report = *options.report;
+  expect_close(result, expected, tolerance, operation.text);
+  EXPECT_GT(report.plan.shared, 0) << report.plan.explain();
+  EXPECT_GT(report.shared, 0) << report.plan.explain();
+  EXPECT_LE(report.peak, bytes);
+  EXPECT_EQ(report.halvings, 0);
+}
+
+TEST(GpuSharedTiles, AProductsOperandsComeOnce) {
+  const Tensor a = host_noise({700, 1100}), b = host_noise({1100, 500}, DType::kFloat64, 2);
+  const Tensor expected = cuop::matmul(a, b);
+  for (const int64_t bytes : {12 * kMiB, 64 * kMiB}) {
+    expect_shared(matmul_tiles(), {a, b}, expected, bytes, 1e-11);
+  }
+}
+
+TEST(GpuSharedTiles, OperandsOfAConvolutionComeOnce) {
+  const Tensor x = host_noise({130, 4100, 1, 1}), w = host_noise({128, 4100, 1, 1});
+  const ConvOptions options;
+  expect_shared(conv_tiles(options), {x, w}, cuop::conv2d(x, w, nullptr, options), 64 * kMiB,
+                1e-10);
+}
+
+}  // namespace
+}  // namespace cuop::executor
