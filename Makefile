@@ -52,7 +52,7 @@ test-cpp: build
 	@grep 'tests passed' $(LOG)/ctest.log
 
 test-python: build
-	@$(STEP) "Python tests" $(LOG)/pytest.log $(VENV)/bin/python -m pytest -n 2 -rs
+	@$(STEP) "Python tests" $(LOG)/pytest.log $(VENV)/bin/python -m pytest -n 2 -rsfE
 	@tail -n 1 $(LOG)/pytest.log
 
 # The tests that need a GPU, and broad ones of all others with it as the default device, on one that is
@@ -65,7 +65,7 @@ test-simulated: build  ## runs what needs a GPU on one that is simulated
 	@grep 'tests passed' $(LOG)/ctest-sim.log
 	@$(STEP) "Python, simulated GPU" $(LOG)/pytest-sim.log \
 	  env CUOP_DEVICE=cuda SIM_DELAY_US=100 SIM_RACES=1 tools/simulated_gpu.sh $(BUILD) \
-	  $(VENV)/bin/python -m pytest -n 2 -rs -k "not ($(NOT_SIMULATED))" python/tests/gpu \
+	  $(VENV)/bin/python -m pytest -n 2 -rsfE -k "not ($(NOT_SIMULATED))" python/tests/gpu \
 	  $(ON_SIMULATED_DEFAULT:%=python/tests/test_%.py) \
 	  python/tests/test_auto_peaks.py \
 	  python/tests/test_auto_limits.py::test_the_smallest_limit_works_and_no_smaller_one

@@ -154,10 +154,10 @@ export PYTHONPATH=$(realpath "$build")/python
 stage gpu-tests 900 gpu_tests
 stage ctest 900 env CUOP_TEST_ARCHITECTURES=all \
   ctest --test-dir "$build" -E '^gpu\.' --no-tests=error -j 8 --timeout 200 --output-on-failure --output-junit "$(realpath "$results")/ctest.xml"
-stage pytest 600 "$python" -m pytest python/tests/gpu -q -rs -p no:cacheprovider \
+stage pytest 600 "$python" -m pytest python/tests/gpu -q -rsfE -p no:cacheprovider \
   --junitxml="$results/pytest.xml"
 # All other tests of the Python package, which use the GPU as its users do: by default.
-stage pytest-default 600 "$python" -m pytest python/tests --ignore=python/tests/gpu -q -rs \
+stage pytest-default 600 "$python" -m pytest python/tests --ignore=python/tests/gpu -q -rsfE \
   -p no:cacheprovider -n 12 --junitxml="$results/pytest-default.xml"
 stage pages 600 pages cuop 21 genesis 11 distributed_gpu 43
 stage jit 600 "$python" tools/check_jit.py
