@@ -326,6 +326,17 @@ def test_devices_that_are_linked_bring_what_several_read_once():
     assert "to it from other devices" in linked.explain()
 
 
+def test_a_machine_file_tells_how_devices_are_linked(tmp_path):
+    figures = {"flops": 5e13, "memory_bandwidth": 4e12, "upload": 5e9, "download": 5e9}
+    shared = []
+    for between in (0, 3e11):
+        path = tmp_path / "machine.json"
+        path.write_text(json.dumps(figures | {"between": between}))
+        words = "matmul 4096 4096 4096 --ranks 2 --memory-limit 1G --json --machine".split()
+        shared.append(json.loads(planned(*words, path).stdout)["passes"][0]["plan"]["shared"])
+    assert shared[0] == 0 < shared[1]
+
+
 def test_calls_that_cannot_be():
     sum_ = executor.sum()
     for arguments, words in [

@@ -12,17 +12,19 @@ from cuop.errors import FileError
 _ALLOWED = {
     "a number above 0": lambda value: value > 0,
     "a number of seconds, 0 or more": lambda value: True,
+    "a number, 0 or more": lambda value: True,
     "a number from 0 to 1": lambda value: value <= 1,
     "a whole number above 0": lambda value: value > 0 and value == int(value),
 }
 _WHOLE = dict.fromkeys(("ranks_per_host", "memory"), "a whole number above 0")
 #: Of one rank, and what each may be.
 FIGURES = _dist.Machine.figures() | _WHOLE
-#: Of the link between the host and a device.
+#: Of the links between the host and a device, and of that between two devices that share what they read.
 HOST_FIGURES = {
     "upload": "a number above 0",
     "download": "a number above 0",
     "duplex": "a number from 0 to 1",
+    "between": "a number, 0 or more",
 }
 #: Of the file: 1 knew no networks, 2 no transforms, 3 no calls, 4 nothing that overlaps, 5 no convolutions, 6 no short
 #: products, 7 no recurrences, 8 no calls of tensors in parts; without one it is read alike.

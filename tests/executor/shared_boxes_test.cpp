@@ -1,4 +1,3 @@
-// What several GPUs of one process read of the host comes from there once.
 #include "cuop/executor/shared_boxes.h"
 
 #include <gmock/gmock.h>
@@ -12,11 +11,7 @@
 #include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
 #include "cuop/core/interrupt.h"
-#include "cuop/dist/comm/self.h"
-#include "cuop/executor/operations.h"
-#include "cuop/ops/conv/conv.h"
 #include "cuop/ops/create/create.h"
-#include "cuop/ops/matmul/matmul.h"
 #include "tests/current_device_scope.h"
 #include "tests/error_of.h"
 #include "tests/executor/tiled_test.h"
@@ -28,20 +23,20 @@ using namespace dist::rank_test;    // NOLINT: the frame of these tests
 using namespace executor::testing;  // NOLINT
 using ::testing::HasSubstr;
 
-constexpr int64_t kMiB = int64_t{1} << 20;
-
-Device gpu(int index) {
+/// Readers are GPUs, as many as there are, or threads of the host.
+Device device_of(int index) {
+  if (!kRanksOnGpus) return kCpu;
   return {DeviceType::kCuda, index % backend::device_count(DeviceType::kCuda)};
 }
 
-/// One GPU's reads of an array of the host.
-class GpuReader {
+/// One device's reads of an array of the host.
+class DeviceReader {
  public:
-  GpuReader(SharedBoxes& boxes, const Tensor& array, Reader reader)
+  DeviceReader(SharedBoxes& boxes, const Tensor& array, Reader reader)
       : boxes_(boxes),
         array_{array, whole_box(array.shape()), kCpu},
         reader_(reader),
-        stream_(gpu(reader.index)) {}
+        stream_(device_of(reader.index)) {}
 
   /// Reads the box, which stays on offer until the next.
   void read(const Box& box) {
@@ -68,7 +63,7 @@ class GpuReader {
     const Tensor expected = contiguous(view_of(array_, part_.box));
     expect_close(to_device(part_.local, kCpu), expected, 0, "a box");
   }
-  Device device() const { return gpu(reader_.index); }
+  Device device() const { return device_of(reader_.index); }
   int64_t taken() const { return offer_->taken_bytes(); }
 
   std::function<void(const Box&)> before_bring = {};
@@ -83,20 +78,20 @@ class GpuReader {
   std::shared_ptr<SharedBoxes::Offer> offer_;
 };
 
-class GpuSharedBoxes : public ::testing::Test {
+class SharedBoxesTest : public ::testing::Test {
  protected:
-  GpuReader reader(int index, int count) { return {boxes_, array_, {index, count}}; }
+  DeviceReader reader(int index, int count) { return {boxes_, array_, {index, count}}; }
 
   SharedBoxes boxes_;
   const Tensor array_ = host_noise({701, 300}, DType::kFloat32);
   const Box whole_ = whole_box({701, 300});
 };
 
-TEST_F(GpuSharedBoxes, EachByteComesFromTheHostOnce) {
+TEST_F(SharedBoxesTest, EachByteComesFromTheHostOnce) {
   for (const int count : {2, 3, 4}) {
-    std::vector<std::unique_ptr<GpuReader>> readers;
+    std::vector<std::unique_ptr<DeviceReader>> readers;
     for (int i = 0; i < count; ++i) {
-      readers.push_back(std::make_unique<GpuReader>(boxes_, array_, Reader{i, count}));
+      readers.push_back(std::make_unique<DeviceReader>(boxes_, array_, Reader{i, count}));
     }
     for (const Box& box : {whole_, Box{{10, 20}, {690, 250}}, Box{{7, 0}, {8, 300}}}) {
       std::barrier together(count);
@@ -121,8 +116,8 @@ TEST_F(GpuSharedBoxes, EachByteComesFromTheHostOnce) {
   }
 }
 
-TEST_F(GpuSharedBoxes, WhoIsLateTakesAllThatIsOnOfferAndBringsWhatIsNot) {
-  GpuReader first = reader(0, 2), second = reader(1, 2);
+TEST_F(SharedBoxesTest, WhoIsLateTakesAllThatIsOnOfferAndBringsWhatIsNot) {
+  DeviceReader first = reader(0, 2), second = reader(1, 2);
   first.read(whole_);
   EXPECT_EQ(first.brought, array_.nbytes());
   second.read(whole_);
@@ -136,8 +131,8 @@ TEST_F(GpuSharedBoxes, WhoIsLateTakesAllThatIsOnOfferAndBringsWhatIsNot) {
   second.expect_right();
 }
 
-TEST_F(GpuSharedBoxes, MemoryThatIsGivenBackIsUsedAgainBehindTheOthersCopies) {
-  GpuReader first = reader(0, 2), second = reader(1, 2);
+TEST_F(SharedBoxesTest, MemoryThatIsGivenBackIsUsedAgainBehindTheOthersCopies) {
+  DeviceReader first = reader(0, 2), second = reader(1, 2);
   for (int round = 0; round < 20; ++round) {
     first.read(whole_);
     second.read(whole_);
@@ -148,8 +143,8 @@ TEST_F(GpuSharedBoxes, MemoryThatIsGivenBackIsUsedAgainBehindTheOthersCopies) {
   }
 }
 
-TEST_F(GpuSharedBoxes, APieceUnderWayIsWaitedFor) {
-  GpuReader first = reader(0, 2), second = reader(1, 2);
+TEST_F(SharedBoxesTest, APieceUnderWayIsWaitedFor) {
+  DeviceReader first = reader(0, 2), second = reader(1, 2);
   std::promise<void> begun, go_on;
   first.before_bring = [&](const Box& piece) {
     if (piece.low[0] > 0) return;
@@ -168,8 +163,8 @@ TEST_F(GpuSharedBoxes, APieceUnderWayIsWaitedFor) {
   second.expect_right();
 }
 
-TEST_F(GpuSharedBoxes, WhatFailsOnOneGpuIsBroughtByTheOthers) {
-  GpuReader first = reader(0, 2), second = reader(1, 2);
+TEST_F(SharedBoxesTest, WhatFailsOnOneDeviceIsBroughtByTheOthers) {
+  DeviceReader first = reader(0, 2), second = reader(1, 2);
   std::promise<void> begun, go_on;
   first.before_bring = [&](const Box&) {
     begun.set_value();
@@ -187,8 +182,8 @@ TEST_F(GpuSharedBoxes, WhatFailsOnOneGpuIsBroughtByTheOthers) {
   second.expect_right();
 }
 
-TEST_F(GpuSharedBoxes, WaitingForAnotherGpuIsInterrupted) {
-  GpuReader first = reader(0, 2), second = reader(1, 2);
+TEST_F(SharedBoxesTest, WaitingForAnotherDeviceIsInterrupted) {
+  DeviceReader first = reader(0, 2), second = reader(1, 2);
   std::promise<void> begun, go_on;
   first.before_bring = [&, is_first = true](const Box&) mutable {
     if (std::exchange(is_first, false)) begun.set_value(), go_on.get_future().wait();
@@ -206,35 +201,6 @@ TEST_F(GpuSharedBoxes, WaitingForAnotherGpuIsInterrupted) {
   go_on.set_value();
   held.get();
   first.expect_right();
-}
-
-/// The call on all GPUs of the process, of which several read the second input.
-void expect_shared(const TileOperation& operation, const std::vector<Tensor>& inputs,
-                   const Tensor& expected, int64_t bytes, double tolerance) {
-  if (backend::device_count(DeviceType::kCuda) < 2) GTEST_SKIP() << "needs two CUDA GPUs";
-  const TiledOptions options = within(bytes);
-  const Tensor result = run_tiled(dist::make_self_communicator(), operation, inputs, options);
-  const TiledReport& report = *options.report;
-  expect_close(result, expected, tolerance, operation.text);
-  EXPECT_GT(report.plan.shared, 0) << report.plan.explain();
-  EXPECT_GT(report.shared, 0) << report.plan.explain();
-  EXPECT_LE(report.peak, bytes);
-  EXPECT_EQ(report.halvings, 0);
-}
-
-TEST(GpuSharedTiles, AProductsOperandsComeOnce) {
-  const Tensor a = host_noise({700, 1100}), b = host_noise({1100, 500}, DType::kFloat64, 2);
-  const Tensor expected = cuop::matmul(a, b);
-  for (const int64_t bytes : {12 * kMiB, 64 * kMiB}) {
-    expect_shared(matmul_tiles(), {a, b}, expected, bytes, 1e-11);
-  }
-}
-
-TEST(GpuSharedTiles, OperandsOfAConvolutionComeOnce) {
-  const Tensor x = host_noise({130, 4100, 1, 1}), w = host_noise({128, 4100, 1, 1});
-  const ConvOptions options;
-  expect_shared(conv_tiles(options), {x, w}, cuop::conv2d(x, w, nullptr, options), 64 * kMiB,
-                1e-10);
 }
 
 }  // namespace
