@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <limits>
 #include <tuple>
 
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/ops/copy/copy.h"
+#include "cuop/ops/sort/quick_line_internal.h"
 #include "cuop/ops/sort/radix_sort_internal.h"
 #include "cuop/ops/sort/sort_kernels.h"
 #include "cuop/ops/sort/sort_keys_internal.h"
@@ -70,12 +72,39 @@ void sort_positions(const Tensor& x, int axis, bool is_descending, const Tensor&
   });
 }
 
+/// By vectors; false, and nothing is done, where lines are short or the instruction set has no way.
+template <class T>
+bool sort_quickly(const Tensor& x, int axis, bool is_descending, const Tensor& out) {
+  using Number = typename QuickLine<T>::Number;
+  const auto count = static_cast<size_t>(x.shape(axis));
+  const Quicksort<Number>* const kernels = quicksort_in_use<Number>();
+  if (kernels == nullptr || count <= QuickLine<T>::kShortLine) return false;
+  Lines(x, axis, out).sort_each([&](size_t parts) {
+    return [=, sorter = QuickLine<T>(*kernels, count, parts), source = x.data<T>(),
+            target = out.data<T>(), in_step = x.strides()[axis],
+            out_step = out.strides()[axis]](int64_t in, int64_t to) mutable {
+      sorter(source + in, in_step, target + to, out_step, is_descending);
+    };
+  });
+  return true;
+}
+
 }  // namespace
+
+template <class Number>
+void sort_by_comparing(Number* numbers, int64_t count) {
+  std::sort(numbers, numbers + count);
+}
+template void sort_by_comparing<int32_t>(int32_t*, int64_t);
+template void sort_by_comparing<int64_t>(int64_t*, int64_t);
 
 void sort_cpu(const Tensor& given, int axis, bool is_descending, const Tensor& out) {
   // In place, a pass would write what is still to be read.
   const Tensor x = given.data() == out.data() ? clone(given) : given;
   visit_dtype(RealTypes{}, x.dtype(), "sort", [&]<class T>(TypeTag<T>) {
+    if constexpr (sizeof(T) >= 4) {
+      if (sort_quickly<T>(x, axis, is_descending, out)) return;
+    }
     using Key = KeyOf<T>;
     const auto count = static_cast<size_t>(x.shape(axis));
     Lines(x, axis, out).sort_each([&](size_t parts) {
