@@ -254,7 +254,7 @@ Register compressed(Register r, unsigned mask) {
   return _mm256_permutevar8x32_epi32(r, _mm256_cvtepu8_epi32(_mm_loadl_epi64(words)));
 }
 
-/// Puts the numbers below the pivot first, with `with_equal` those that equal it too; how many.
+/// Puts the numbers below the pivot first, and with `WithEqual` those that equal it; how many.
 template <class Number, bool WithEqual>
 int64_t partition(Number* numbers, int64_t count, Number pivot) {
   // Registers that are read at a time from the end that has less room for what is to be stored;
