@@ -2,10 +2,11 @@
 // order, which are sorted and become values again.
 #pragma once
 
-#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "cuop/backend/cpu/thread_pool.h"
@@ -33,11 +34,12 @@ class QuickLine {
     if (!is_there && !aside_) aside_ = std::make_unique_for_overwrite<Number[]>(count_);
     Number* const numbers = is_there ? reinterpret_cast<Number*>(to) : aside_.get();
     each_piece([&](int64_t begin, int64_t end) {
-      if (in_step == 1)
-        return kernels_.read(from + begin, end - begin, kKindOf<T>, numbers + begin);
-      for (int64_t i = begin; i < end; ++i) {
-        numbers[i] = static_cast<Number>(encode<false>(from[i * in_step]) ^ kTop);
+      const void* values = from + begin;
+      if (in_step != 1) {
+        for (int64_t i = begin; i < end; ++i) numbers[i] = std::bit_cast<Number>(from[i * in_step]);
+        values = numbers + begin;
       }
+      kernels_.read(values, end - begin, kKindOf<T>, numbers + begin);
     });
     if (parts_ == 1) {
       kernels_.sort(numbers, static_cast<int64_t>(count_));
@@ -47,10 +49,9 @@ class QuickLine {
     const int64_t step = is_descending ? -out_step : out_step;
     T* const first = is_descending ? to + (static_cast<int64_t>(count_) - 1) * out_step : to;
     each_piece([&](int64_t begin, int64_t end) {
-      if (is_there) return kernels_.write(numbers + begin, end - begin, kKindOf<T>, to + begin);
-      for (int64_t i = begin; i < end; ++i) {
-        first[i * step] = decode<T>(static_cast<KeyOf<T>>(numbers[i]) ^ kTop);
-      }
+      kernels_.write(numbers + begin, end - begin, kKindOf<T>, numbers + begin);
+      if (is_there) return;
+      for (int64_t i = begin; i < end; ++i) first[i * step] = std::bit_cast<T>(numbers[i]);
     });
   }
 
@@ -58,8 +59,6 @@ class QuickLine {
   struct Range {
     int64_t begin, length;
   };
-  static constexpr auto kTop = static_cast<KeyOf<T>>(KeyOf<T>{1} << (8 * sizeof(T) - 1));
-
   /// body(begin, end) of all elements, by all threads where they share the line.
   template <class Body>
   void each_piece(const Body& body) const {

@@ -331,11 +331,23 @@ Number pivot_of(const Number* numbers, int64_t count) {
   return some[kBlock<Number> / 2];
 }
 
+/// How many are first, and whether those all equal the least.
+struct Parted {
+  int64_t low;
+  bool are_equal;
+};
+
 template <class Number>
-int64_t split(Number* numbers, int64_t count) {
+Parted parted(Number* numbers, int64_t count) {
   const Number pivot = pivot_of(numbers, count);
   const int64_t below = partition<Number, false>(numbers, count, pivot);
-  return below > 0 ? below : partition<Number, true>(numbers, count, pivot);
+  if (below > 0) return {below, false};
+  return {partition<Number, true>(numbers, count, pivot), true};
+}
+
+template <class Number>
+int64_t split(Number* numbers, int64_t count) {
+  return parted(numbers, count).low;
 }
 
 template <class Number>
@@ -343,19 +355,14 @@ void sort_within(Number* numbers, int64_t count, int splits) {
   while (count > kShort<Number>) {
     if (count > kLoopPiece) check_interrupt();
     if (splits-- == 0) return sort_by_comparing(numbers, count);
-    const Number pivot = pivot_of(numbers, count);
-    const int64_t below = partition<Number, false>(numbers, count, pivot);
-    if (below == 0) {  // the pivot is the least: what equals it is in its place
-      const int64_t equal = partition<Number, true>(numbers, count, pivot);
-      numbers += equal;
-      count -= equal;
-    } else if (below < count - below) {  // the shorter part first, so that few are begun at a time
-      sort_within(numbers, below, splits);
-      numbers += below;
-      count -= below;
+    const auto [low, are_equal] = parted(numbers, count);
+    if (are_equal || low < count - low) {  // the shorter part first: few are begun at a time
+      if (!are_equal) sort_within(numbers, low, splits);
+      numbers += low;
+      count -= low;
     } else {
-      sort_within(numbers + below, count - below, splits);
-      count = below;
+      sort_within(numbers + low, count - low, splits);
+      count = low;
     }
   }
   if (count > 1) sort_short(numbers, count);
