@@ -6,7 +6,6 @@
 #include <barrier>
 #include <chrono>
 #include <future>
-#include <thread>
 
 #include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"

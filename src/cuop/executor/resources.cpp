@@ -60,15 +60,14 @@ std::vector<int> sharers_of(const std::vector<std::string>& places) {
 /// this process; 0 elsewhere.
 double between_devices(dist::Communicator& comm, Device device,
                        const std::vector<std::string>& places) {
-  if (comm.size() == 1 || comm.kind() != "thread") return 0;
+  if (comm.size() == 1 || comm.kind() != "thread" || device.is_cpu()) return 0;
   std::vector<Device> peers;  // the next first
   for (int step = 1; step < comm.size(); ++step) {
     const std::string& place = places[static_cast<size_t>((comm.rank() + step) % comm.size())];
     peers.push_back(parse_device(place.substr(place.rfind(' ') + 1)));
   }
-  const bool has_links = !device.is_cpu() && std::ranges::all_of(peers, [&](Device peer) {
-    return backend::runtime(device).reads(peer);
-  });
+  const bool has_links =
+      std::ranges::all_of(peers, [&](Device peer) { return backend::runtime(device).reads(peer); });
   if (!dist::agree_all(comm, has_links)) return 0;
   return dist::agree_min(comm, dist::link_bandwidth(device, peers[0]));
 }

@@ -118,7 +118,7 @@ class CutShare {
   };
   Sources sources(size_t input, int64_t bytes) const {
     const int readers = share_.readers[input];
-    if (readers < 2 || bytes < kLeastShared) return {bytes, 0};
+    if (!is_shared(readers, bytes)) return {bytes, 0};
     const int64_t own = divide_up(bytes, readers);
     return {own, bytes - own};
   }
@@ -331,10 +331,6 @@ class Search {
 };
 
 }  // namespace
-
-int64_t bytes_of(const Header& header, const Box& box) {
-  return box.size() * itemsize(header.dtype);
-}
 
 int64_t product_of(const std::vector<int64_t>& counts) {
   return std::accumulate(counts.begin(), counts.end(), int64_t{1}, saturated);

@@ -50,9 +50,6 @@ FoundCuts best_cuts(const TileProblem& problem, const TileMachine& machine, cons
 /// parts are never longer, and the first is the longest.
 Interval cut(Interval whole, int64_t parts, int64_t index);
 
-/// Of an array in a box.
-int64_t bytes_of(const Header& header, const Box& box);
-
 /// The product, or the largest number.
 int64_t product_of(const std::vector<int64_t>& counts);
 

@@ -28,6 +28,11 @@ inline int64_t bytes_of(const Header& array) {
   return element_count(array.shape) * itemsize(array.dtype);
 }
 
+/// Of an array in a box.
+inline int64_t bytes_of(const Header& array, const Box& box) {
+  return box.size() * itemsize(array.dtype);
+}
+
 struct TileProblem {
   std::string op;
   std::vector<std::string> names;  ///< of the inputs
@@ -100,6 +105,7 @@ struct Reader {
 };
 /// Of shorter boxes each device brings all: to agree with another takes as long as their bytes.
 inline constexpr int64_t kLeastShared = int64_t{4} << 20;
+inline bool is_shared(int readers, int64_t bytes) { return readers > 1 && bytes >= kLeastShared; }
 
 /// The array that holds a result of which a tile is not just its box there.
 struct TilePlace {

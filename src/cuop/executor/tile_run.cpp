@@ -133,9 +133,9 @@ class Attempt {
 
   Brought bring(size_t input, const Box& box) {
     const Header& array = tiling_.inputs[input];
-    const bool is_shared = site_.boxes != nullptr && site_.readers[input].count > 1 &&
-                           box.size() * itemsize(array.dtype) >= kLeastShared;
-    if (!is_shared) return {{read(input, box), box, site_.device}, {}};
+    if (site_.boxes == nullptr || !is_shared(site_.readers[input].count, bytes_of(array, box))) {
+      return {{read(input, box), box, site_.device}, {}};
+    }
     const Part part{empty(box.shape(), array.dtype, site_.device), box, site_.device};
     const auto from_host = [&](const Box& piece, const Tensor& place) {
       check_interrupt();

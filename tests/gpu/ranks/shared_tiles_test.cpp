@@ -16,10 +16,16 @@ using namespace executor::testing;  // NOLINT
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 
+class GpuSharedTiles : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (backend::device_count(DeviceType::kCuda) < 2) GTEST_SKIP() << "needs two CUDA GPUs";
+  }
+};
+
 /// The call on all GPUs of the process, of which several read the second input.
 void expect_shared(const TileOperation& operation, const std::vector<Tensor>& inputs,
                    const Tensor& expected, int64_t bytes, double tolerance) {
-  if (backend::device_count(DeviceType::kCuda) < 2) GTEST_SKIP() << "needs two CUDA GPUs";
   const TiledOptions options = within(bytes);
   const Tensor result = run_tiled(dist::make_self_communicator(), operation, inputs, options);
   const TiledReport& report = *options.report;
@@ -30,7 +36,7 @@ void expect_shared(const TileOperation& operation, const std::vector<Tensor>& in
   EXPECT_EQ(report.halvings, 0);
 }
 
-TEST(GpuSharedTiles, AProductsOperandsComeOnce) {
+TEST_F(GpuSharedTiles, AProductsOperandsComeOnce) {
   const Tensor a = host_noise({700, 1100}), b = host_noise({1100, 500}, DType::kFloat64, 2);
   const Tensor expected = cuop::matmul(a, b);
   for (const int64_t bytes : {12 * kMiB, 64 * kMiB}) {
@@ -38,7 +44,7 @@ TEST(GpuSharedTiles, AProductsOperandsComeOnce) {
   }
 }
 
-TEST(GpuSharedTiles, OperandsOfAConvolutionComeOnce) {
+TEST_F(GpuSharedTiles, OperandsOfAConvolutionComeOnce) {
   const Tensor x = host_noise({130, 4100, 1, 1}), w = host_noise({128, 4100, 1, 1});
   const ConvOptions options;
   expect_shared(conv_tiles(options), {x, w}, cuop::conv2d(x, w, nullptr, options), 64 * kMiB,
