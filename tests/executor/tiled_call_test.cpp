@@ -289,6 +289,25 @@ TEST(Tiled, WhatOthersTakeMeanwhileIsLeftToThem) {
   EXPECT_GT(halvings, 20 / test::kCaseStep);
 }
 
+TEST(Tiled, OperandsOnANarrowWireTakeWhatIsPlanned) {
+  const dist::Wire wire{.form = dist::Wire::Form::kNarrow, .dtype = DType::kFloat16};
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
+    const Tensor a = host_noise({256, 256}, dtype), b = host_noise({256, 251}, dtype, 2);
+    for (const int ranks : rank_counts()) {
+      run_ranks(ranks, [&](const CommunicatorPtr& comm) {
+        std::vector<Tensor> given(2);
+        if (comm->rank() == 0) given = {a, b};
+        const TiledOptions options = within(2400 * kKiB);
+        run_tiled(comm, matmul_tiles(wire), given, options);
+        const TiledReport& report = *options.report;
+        EXPECT_LE(report.peak, report.plan.memory)
+            << ranks << " ranks: " << report.plan.to_string();
+        EXPECT_EQ(report.halvings, 0);
+      });
+    }
+  }
+}
+
 TEST(Tiled, TellsHowFarItIs) {
   run_ranks(1, [](const CommunicatorPtr& comm) {
     std::vector<std::pair<int64_t, int64_t>> seen;

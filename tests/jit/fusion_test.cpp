@@ -72,6 +72,19 @@ TEST_F(Fusion, OneGroupAndOnlyHeldValuesAreWritten) {
   EXPECT_EQ(groups[0].outputs, 1);
 }
 
+TEST_F(Fusion, ACastThatAChainBeginsWithJoinsIt) {
+  const Tensor a = cast(ramp({5000}, 0.5f), DType::kInt8);
+  const Tensor b = cast(ramp({5000}), DType::kFloat64);
+  const auto chain = [&] { return cast(a, DType::kFloat64) * 3.0 + b; };
+  const Tensor expected = chain();
+  Tensor result;
+  const auto groups = explain([&] { return result = chain(); });
+  ASSERT_EQ(groups.size(), 1u) << to_text(groups);
+  EXPECT_EQ(groups[0].outputs, 1);
+  EXPECT_EQ(groups[0].fused_bytes, a.nbytes() + b.nbytes() + result.nbytes());
+  expect_same(cast(result, DType::kFloat32), cast(expected, DType::kFloat32));
+}
+
 TEST_F(Fusion, UsingAValueRunsItsGroup) {
   const Tensor a = ramp({100});
   Fused scope;

@@ -93,8 +93,11 @@ class Recorder {
     return std::move(value.tensor);
   }
 
-  Tensor record_op(int code, OpTypes types, const Shape& shape, Device device,
-                   std::span<const Argument> arguments);
+  /// Records one operation over `shape` in the group that it belongs to: record(group, arguments)
+  /// does it, giving nothing where the group has run.
+  template <class Record>
+  Tensor record(const Shape& shape, Device device, std::span<const Argument> arguments,
+                const Record& record);
 
  private:
   /// The value's place when an operation over `shape` can take it from its register; otherwise runs
@@ -140,8 +143,9 @@ const Recorder::Place* Recorder::place_or_settle(const Tensor& tensor, const Sha
   return place;
 }
 
-Tensor Recorder::record_op(int code, OpTypes types, const Shape& shape, Device device,
-                           std::span<const Argument> arguments) {
+template <class Record>
+Tensor Recorder::record(const Shape& shape, Device device, std::span<const Argument> arguments,
+                        const Record& record) {
   std::array<RecordedArgument, kMaxArity> recorded;
   const auto used = std::span(recorded).first(arguments.size());
   for (;;) {
@@ -160,9 +164,7 @@ Tensor Recorder::record_op(int code, OpTypes types, const Shape& shape, Device d
       continue;
     }
     // Nothing when another thread has run the group meanwhile: its values are tensors by now.
-    if (auto value = group->record_op(code, types, used)) {
-      return remember(group, std::move(*value), false);
-    }
+    if (auto value = record(*group, used)) return remember(group, std::move(*value), false);
   }
 }
 
@@ -181,24 +183,17 @@ bool is_recording() { return *recorder().depth > 0 && kernel_fusion(); }
 
 Tensor record_op(int code, OpTypes types, const Shape& shape, Device device,
                  std::span<const Argument> arguments) {
-  return recorder().record_op(code, types, shape, device, arguments);
+  return recorder().record(shape, device, arguments, [&](Group& group, auto recorded) {
+    return group.record_op(code, types, recorded);
+  });
 }
 
 std::optional<Tensor> record_cast(const Tensor& tensor, DType dtype) {
   if (!is_recording() || (is_complex(tensor.dtype()) && !is_complex(dtype))) return std::nullopt;
-  const Recorder::Place* place = recorder().find(tensor);
-  if (place == nullptr || place->is_reduction) return std::nullopt;
-  const std::shared_ptr<Group> group = place->group;
-  if (!is_on_current_stream(*group)) return std::nullopt;
-  const RecordedArgument argument{place->node, nullptr, nullptr};
-  if (!(tensor.layout() == group->layout())) return std::nullopt;
-  if (const char* reason = group->obstacle({&argument, 1})) {
-    recorder().flush(group, reason);
-    return std::nullopt;
-  }
-  auto value = group->record_cast(argument, dtype);
-  if (!value) return std::nullopt;
-  return recorder().remember(group, std::move(*value), false);
+  const Argument argument{&tensor, nullptr};
+  return recorder().record(
+      tensor.shape(), tensor.device(), {&argument, 1},
+      [&](Group& group, auto recorded) { return group.record_cast(recorded[0], dtype); });
 }
 
 std::optional<Tensor> record_reduction(ReduceKind kind, const Tensor& tensor,

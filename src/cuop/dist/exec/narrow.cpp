@@ -59,18 +59,17 @@ Narrowed narrowed(const Tensor& x, DType dtype, int axis) {
     return result;
   }
   copy_into(result.exponents, scale_exponents(x, axis));
-  Fused scope;
-  copy_into(result.values, cast(scaled(x, powers_of_two(result.exponents, x.dtype())), dtype));
-  scope.close();
+  const auto narrow =
+      fuse([&] { return cast(scaled(x, powers_of_two(result.exponents, x.dtype())), dtype); });
+  copy_into(result.values, narrow());
   return result;
 }
 
 void widen_into(const Tensor& out, const Narrowed& from) {
   if (out.size() == 0) return;
-  Fused scope;
   const Tensor back = negative(from.exponents);
-  copy_into(out, scaled(cast(from.values, out.dtype()), powers_of_two(back, out.dtype())));
-  scope.close();
+  const auto widen = fuse([&] { return scaled(from.values, powers_of_two(back, out.dtype())); });
+  copy_into(out, widen());
 }
 
 void multiply_narrowed(const Tensor& a, const Tensor& b, DType dtype, bool adds, const Tensor& c) {
@@ -78,15 +77,16 @@ void multiply_narrowed(const Tensor& a, const Tensor& b, DType dtype, bool adds,
   const Narrowed left = narrowed(a, dtype, 1), right = narrowed(b, dtype, 0);
   const Tensor scaled = adds ? empty(c.shape(), c.dtype(), c.device()) : c;
   matmul(left.values, right.values, {.dtype = c.dtype()}, &scaled);
-  Fused scope;
   // Both exponents at once: each alone may take a product out of range that both bring back. Below
   // the least all that is finite becomes 0 in any case, and infinities must not meet a factor of 0.
   constexpr double kLeast = -252;
-  const Tensor back = maximum(negative(add(left.exponents, right.exponents)), kLeast);
-  const Tensor half = floor(multiply(back, 0.5));
-  const Tensor product = multiply(multiply(scaled, exp2(half)), exp2(subtract(back, half)));
-  copy_into(c, adds ? add(c, product) : product);
-  scope.close();
+  const auto widen = fuse([&] {
+    const Tensor back = maximum(negative(add(left.exponents, right.exponents)), kLeast);
+    const Tensor half = floor(multiply(back, 0.5));
+    const Tensor product = multiply(multiply(scaled, exp2(half)), exp2(subtract(back, half)));
+    return adds ? add(c, product) : product;
+  });
+  copy_into(c, widen());
 }
 
 }  // namespace cuop::dist

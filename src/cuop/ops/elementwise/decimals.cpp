@@ -22,20 +22,15 @@ Tensor rounded_floats(const Tensor& x, int64_t decimals) {
   const double power = std::pow(10.0, static_cast<double>(std::abs(decimals)));
   if (std::isinf(power)) return decimals > 0 ? clone(x) : where(isfinite(x), multiply(x, 0.0), x);
   const bool is_wide = x.dtype() == DType::kFloat64 || std::abs(decimals) > kPlaces32;
-  Fused scope;
-  const Tensor wide = cast(x, is_wide ? DType::kFloat64 : DType::kFloat32);
-  Tensor result;
-  if (decimals < 0) {
-    result = multiply(round(divide(wide, power)), power);
-  } else {
+  const auto rounded = fuse([&] {
+    const Tensor wide = cast(x, is_wide ? DType::kFloat64 : DType::kFloat32);
+    if (decimals < 0) return cast(multiply(round(divide(wide, power)), power), x.dtype());
     const Tensor scaled = multiply(wide, power);
     // What is larger has no digits in such places; nor has NaN.
     const Tensor has_places = less(abs(scaled), is_wide ? 0x1p52 : 0x1p23);
-    result = where(has_places, divide(round(scaled), power), wide);
-  }
-  result = cast(result, x.dtype());
-  scope.close();
-  return result;
+    return cast(where(has_places, divide(round(scaled), power), wide), x.dtype());
+  });
+  return rounded();
 }
 
 /// Multiples of 10^places, halves to the even one.
@@ -47,14 +42,14 @@ Tensor rounded_integers(const Tensor& x, int64_t places) {
     if (unit > range.high / 10) return zeros(x.shape(), x.dtype(), x.device());
     unit *= 10;
   }
-  Fused scope;
-  const Tensor below = floor_divide(x, unit), rest = subtract(x, multiply(below, unit));
-  const Tensor is_odd = not_equal(bitwise_and(below, 1), 0);
-  const Tensor is_up =
-      logical_or(greater(rest, unit / 2), logical_and(equal(rest, unit / 2), is_odd));
-  const Tensor result = multiply(add(below, cast(is_up, x.dtype())), unit);
-  scope.close();
-  return result;
+  const auto rounded = fuse([&] {
+    const Tensor below = floor_divide(x, unit), rest = subtract(x, multiply(below, unit));
+    const Tensor is_odd = not_equal(bitwise_and(below, 1), 0);
+    const Tensor is_up =
+        logical_or(greater(rest, unit / 2), logical_and(equal(rest, unit / 2), is_odd));
+    return multiply(add(below, cast(is_up, x.dtype())), unit);
+  });
+  return rounded();
 }
 
 /// The same of any dtype but bool.
