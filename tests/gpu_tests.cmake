@@ -142,6 +142,8 @@ cuop_add_process_test(nccl_2 "CUOP_PEER_MAPPING=0" ${processes} --processes=2
                       "--gtest_filter=Communicator_fabric.*:Communicator_mapped.*")
 cuop_add_process_test(nccl_4 "CUOP_PEER_MAPPING=0" ${processes} --processes=4 ${exchanges})
 cuop_add_process_test(nccl_killed "CUOP_PEER_MAPPING=0" ${processes} --processes=3 --killed)
+cuop_add_process_test(nothing_shared "CUOP_PEER_MAPPING=0" $<TARGET_FILE:cuop_gpu_rank_tests>
+                      "--gtest_filter=GpuSharedTiles.*Once")
 foreach(fault 1 2 3)  # it is found out, and the host's memory serves
   cuop_add_process_test(nccl_fault_${fault} "CUOP_PEER_MAPPING=0;SIM_NCCL_FAULT=${fault}"
                         ${processes} --processes=3 "--gtest_filter=*.ways_*:*.large_tensors*")

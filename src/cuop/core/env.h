@@ -111,8 +111,9 @@ struct Env {
       "ones would be computed on matrix units by parts of their elements.",
       true};
   EnvField<bool> peer_mapping{"CUOP_PEER_MAPPING", "",
-                              "0 sends what ranks of one host exchange from GPU to GPU through the "
-                              "host's memory, where each would read it in the other's.",
+                              "0 sends what ranks of one host exchange from GPU to GPU, and what "
+                              "several GPUs take of an array in tiles, through the host's memory, "
+                              "where each would read it in the other's.",
                               true};
   EnvField<bool> stream_flags{"CUOP_STREAM_FLAGS", "",
                               "0 lets the processes wait for their GPUs in exchanges, where the "

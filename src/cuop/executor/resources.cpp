@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "cuop/backend/runtime.h"
+#include "cuop/core/env.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/agree.h"
@@ -61,6 +62,7 @@ std::vector<int> sharers_of(const std::vector<std::string>& places) {
 double between_devices(dist::Communicator& comm, Device device,
                        const std::vector<std::string>& places) {
   if (comm.size() == 1 || comm.kind() != "thread" || device.is_cpu()) return 0;
+  if (!env().peer_mapping.value) return 0;
   std::vector<Device> peers;  // the next first
   for (int step = 1; step < comm.size(); ++step) {
     const std::string& place = places[static_cast<size_t>((comm.rank() + step) % comm.size())];

@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "cuop/backend/runtime.h"
+#include "cuop/core/error.h"
 #include "cuop/core/interrupt.h"
+#include "cuop/core/log.h"
 #include "cuop/core/trace.h"
 #include "cuop/ops/copy/copy.h"
 
@@ -37,10 +39,19 @@ SharedBoxes::Offer::Offer(SharedBoxes& boxes, Entry entry) : boxes_(boxes) {
 }
 
 SharedBoxes::Offer::~Offer() {
-  Entries withdrawn;  // gives its memory back when the lock is let go of
-  const std::lock_guard lock(boxes_.mutex_);
-  withdrawn.splice(withdrawn.end(), boxes_.entries_, entry_);
-  boxes_.changed_.notify_all();
+  Entries withdrawn;
+  {
+    const std::lock_guard lock(boxes_.mutex_);
+    withdrawn.splice(withdrawn.end(), boxes_.entries_, entry_);
+    boxes_.changed_.notify_all();
+  }
+  for (const auto& copied : entry_->copied) {
+    try {
+      copied->wait(entry_->stream);
+    } catch (const Error& error) {  // a GPU is lost, and its copies with it: its next call says so
+      log(LogLevel::kInfo, "memory that another GPU copied is given back: ", error.what());
+    }
+  }
 }
 
 std::shared_ptr<SharedBoxes::Offer> SharedBoxes::read(size_t input, const Part& part, Reader reader,
@@ -49,16 +60,20 @@ std::shared_ptr<SharedBoxes::Offer> SharedBoxes::read(size_t input, const Part& 
   const auto offer = std::make_shared<Offer>(
       *this, Entry{input, part, current_stream(part.device), std::vector<Piece>(pieces.size())});
   Entry& mine = *offer->entry_;
+  std::shared_ptr<const backend::Event> last;  // of what this GPU brings
   const auto bring_piece = [&](size_t i) {
     bring(pieces[i], view_of(part, pieces[i]));
-    note_there(mine, i);
+    const std::lock_guard lock(mutex_);
+    last = note_there(mine, i);
   };
-  const size_t count = pieces.size();
-  const size_t first =
-      count * static_cast<size_t>(reader.index) / static_cast<size_t>(reader.count);
+  const auto first_of = [count = pieces.size(), readers = static_cast<size_t>(reader.count)](
+                            int index) { return count * static_cast<size_t>(index) / readers; };
+  const size_t first = first_of(reader.index), own = first_of(reader.index + 1) - first;
   std::vector<size_t> elsewhere;
-  for (size_t k = 0; k < count; ++k) {
-    const size_t i = (first + k) % count;
+  for (size_t k = 0; k < pieces.size(); ++k) {
+    const size_t i = (first + k) % pieces.size();
+    // Copies of page-locked memory are ordered at once: the other GPUs would find nothing to bring.
+    if (k >= own && last != nullptr && !is_elsewhere(mine, i)) last->synchronize();
     if (claim(mine, i)) {
       bring_piece(i);
     } else {
@@ -87,6 +102,11 @@ SharedBoxes::Entries::iterator SharedBoxes::find_other(const Entry& mine, size_t
   return there != entries_.end() ? there : find(State::kComing);
 }
 
+bool SharedBoxes::is_elsewhere(const Entry& mine, size_t piece) {
+  const std::lock_guard lock(mutex_);
+  return find_other(mine, piece) != entries_.end();
+}
+
 bool SharedBoxes::claim(Entry& mine, size_t piece) {
   const std::lock_guard lock(mutex_);
   if (find_other(mine, piece) != entries_.end()) return false;
@@ -94,12 +114,12 @@ bool SharedBoxes::claim(Entry& mine, size_t piece) {
   return true;
 }
 
-void SharedBoxes::note_there(Entry& mine, size_t piece) {
-  auto there = backend::runtime(mine.part.device).create_event(false);
+std::shared_ptr<const backend::Event> SharedBoxes::note_there(Entry& mine, size_t piece) {
+  std::shared_ptr<backend::Event> there = backend::runtime(mine.part.device).create_event(false);
   there->record(mine.stream);
-  const std::lock_guard lock(mutex_);
-  mine.pieces[piece] = {State::kThere, std::move(there)};
+  mine.pieces[piece] = {State::kThere, there};
   changed_.notify_all();
+  return there;
 }
 
 bool SharedBoxes::take(Entry& mine, size_t piece, const Box& box) {
@@ -112,15 +132,12 @@ bool SharedBoxes::take(Entry& mine, size_t piece, const Box& box) {
     return other == entries_.end() || other->pieces[piece].state == State::kThere;
   });
   if (other == entries_.end()) return false;
-  // The offer stays as long as the lock is held; its memory is used again by work that its stream
-  // gets later, which waits for the copy.
+  // The offer stays as long as the lock is held, and its memory until the copy has ended.
   const Tensor to = view_of(mine.part, box);
   other->pieces[piece].there->wait(mine.stream);
   pull(to, view_of(other->part, box));
-  backend::runtime(other->part.device).order(other->stream, mine.stream);
-  lock.unlock();
+  other->copied.push_back(note_there(mine, piece));
   mine.taken += to.nbytes();
-  note_there(mine, piece);
   return true;
 }
 

@@ -2,10 +2,10 @@
 // from the host and takes the others from a GPU that has them, over the link between the two, so
 // that every byte crosses the link of one GPU alone.
 //
-// Worked example: two GPUs read all of B. The first begins with the first piece of B and the second
-// with the middle one; when they meet each takes from the other what it has not. A GPU that is late
-// finds all pieces at the other one, and a GPU that is early brings all of them: a piece is waited
-// for only while another GPU brings it.
+// Worked example: two GPUs read all of B. The first half of its pieces is the first GPU's turn and
+// the second half the second one's; each then takes from the other what it has not. A GPU that is
+// late finds all pieces at the other one: who has got its own begins with those whose turn it is
+// not, one after another. A piece is waited for only while another GPU brings it.
 #pragma once
 
 #include <condition_variable>
@@ -27,19 +27,21 @@ class SharedBoxes : NonCopyable {
   enum class State : uint8_t { kAbsent, kComing, kThere };
   struct Piece {
     State state = State::kAbsent;
-    std::unique_ptr<backend::Event> there = {};  ///< of the stream that fills it
+    std::shared_ptr<const backend::Event> there = {};  ///< of the stream that fills it
   };
   struct Entry {
     size_t input;
     Part part;
     Stream stream;
     std::vector<Piece> pieces;
+    std::vector<std::shared_ptr<const backend::Event>> copied = {};  ///< by other GPUs, their marks
     int64_t taken = 0;
   };
   using Entries = std::list<Entry>;
 
  public:
-  /// Offers a box to the other GPUs for the time of its life, for which it keeps the tensor.
+  /// Offers a box to the other GPUs for the time of its life, for which it keeps the tensor. Work
+  /// that the stream gets after that waits for their copies, as the memory is used again.
   class Offer : NonCopyable {
    public:
     Offer(SharedBoxes& boxes, Entry entry);
@@ -63,10 +65,11 @@ class SharedBoxes : NonCopyable {
   /// Another GPU's offer of the same box that has the piece, else one that is about to; the end
   /// where there is none. Under the lock.
   Entries::iterator find_other(const Entry& mine, size_t piece);
+  bool is_elsewhere(const Entry& mine, size_t piece);
   /// Whether this GPU is the one that brings the piece.
   bool claim(Entry& mine, size_t piece);
-  /// Marks a piece of which all work was given to the stream.
-  void note_there(Entry& mine, size_t piece);
+  /// Marks a piece of which all work was given to the stream: the mark. Under the lock.
+  std::shared_ptr<const backend::Event> note_there(Entry& mine, size_t piece);
   /// Takes the piece from another GPU; false when none has it.
   bool take(Entry& mine, size_t piece, const Box& box);
 

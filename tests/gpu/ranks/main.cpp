@@ -13,7 +13,7 @@ class NeedsGpu : public testing::Environment {
  public:
   void SetUp() override {
     const int gpus = cuop::backend::device_count(cuop::DeviceType::kCuda);
-    if (gpus == 0) GTEST_SKIP() << "needs a CUDA GPU";
+    if (gpus == 0) GTEST_SKIP() << "nothing is run: needs a CUDA GPU";
   }
 };
 

@@ -1,12 +1,21 @@
 // Arrays of the host in tiles on several GPUs of one process, which share what they read.
 #include <gmock/gmock.h>
 
+#include <chrono>
+#include <future>
+#include <optional>
+
 #include "cuop/backend/runtime.h"
+#include "cuop/core/env.h"
 #include "cuop/dist/comm/self.h"
 #include "cuop/executor/operations.h"
+#include "cuop/executor/shared_boxes.h"
 #include "cuop/ops/conv/conv.h"
+#include "cuop/ops/create/create.h"
 #include "cuop/ops/matmul/matmul.h"
+#include "tests/current_device_scope.h"
 #include "tests/executor/tiled_test.h"
+#include "tests/gpu/ranks/held_stream.h"
 
 namespace cuop::executor {
 namespace {
@@ -23,15 +32,16 @@ class GpuSharedTiles : public ::testing::Test {
   }
 };
 
-/// The call on all GPUs of the process, of which several read the second input.
+/// The call on all GPUs of the process, of which several read the second input; they share nothing
+/// with CUOP_PEER_MAPPING=0.
 void expect_shared(const TileOperation& operation, const std::vector<Tensor>& inputs,
                    const Tensor& expected, int64_t bytes, double tolerance) {
   const TiledOptions options = within(bytes);
   const Tensor result = run_tiled(dist::make_self_communicator(), operation, inputs, options);
   const TiledReport& report = *options.report;
   expect_close(result, expected, tolerance, operation.text);
-  EXPECT_GT(report.plan.shared, 0) << report.plan.explain();
-  EXPECT_GT(report.shared, 0) << report.plan.explain();
+  EXPECT_EQ(report.plan.shared > 0, env().peer_mapping.value) << report.plan.explain();
+  EXPECT_EQ(report.shared > 0, env().peer_mapping.value) << report.plan.explain();
   EXPECT_LE(report.peak, bytes);
   EXPECT_EQ(report.halvings, 0);
 }
@@ -49,6 +59,49 @@ TEST_F(GpuSharedTiles, OperandsOfAConvolutionComeOnce) {
   const ConvOptions options;
   expect_shared(conv_tiles(options), {x, w}, cuop::conv2d(x, w, nullptr, options), 64 * kMiB,
                 1e-10);
+}
+
+// Uploads of page-locked memory are ordered at once, long before they begin.
+TEST_F(GpuSharedTiles, AGpuWhoseUploadsAreUnderWayLeavesOthersTheirTurn) {
+  SharedBoxes boxes;
+  const Box box{{0, 0}, {512, 2048}};
+  /// Reads the box as one of two GPUs: how many pieces it brought. `begun` is told of the first.
+  const auto pieces_brought = [&](int index, bool is_held, std::promise<void>& begun,
+                                  std::future<void> go_on) {
+    const Device device{DeviceType::kCuda, index};
+    const test::CurrentDeviceScope current(device);
+    const backend::OwnedStream own(device);
+    const StreamScope scope(own.get());
+    std::optional<HeldStream> held;
+    if (is_held) held.emplace(own.get());
+    const auto letting_go = std::async(std::launch::async, [&] {
+      go_on.wait();
+      if (held) held->let_go();
+    });
+    const Part part{empty(box.shape(), DType::kFloat32, device), box, device};
+    int pieces = 0;
+    const auto offer = boxes.read(0, part, {index, 2}, [&](const Box&, const Tensor& place) {
+      fill(place, index + 1);
+      if (++pieces == 1) begun.set_value();
+    });
+    EXPECT_EQ(offer->taken_bytes(), part.local.nbytes() / 2);
+    letting_go.wait();
+    EXPECT_EQ(to_device(part.local, kCpu).data<float>()[0], 1);
+    EXPECT_EQ(to_device(part.local, kCpu).data<float>()[part.local.size() - 1], 2);
+    return pieces;
+  };
+  std::promise<void> first_begun, second_begun, go_on, at_once;
+  auto first = std::async(std::launch::async,
+                          [&] { return pieces_brought(0, true, first_begun, go_on.get_future()); });
+  first_begun.get_future().wait();
+  at_once.set_value();
+  auto second = std::async(std::launch::async, [&] {
+    return pieces_brought(1, false, second_begun, at_once.get_future());
+  });
+  second_begun.get_future().wait_for(std::chrono::seconds(5));  // it may find nothing to bring
+  go_on.set_value();
+  EXPECT_EQ(first.get(), 1);
+  EXPECT_EQ(second.get(), 1);
 }
 
 }  // namespace
