@@ -91,7 +91,7 @@ TEST(DeviceRoom, SlowTilesArePlannedAsSlow) {
   WorkFigures sparing = by_parts;
   sparing.spare.has_copies = false;
   const ProductExtents large{4096, 4096, 4096}, thin{280, 16384, 16384};
-  EXPECT_EQ(product_pace(large, DType::kFloat32, by_parts), 1);
+  EXPECT_NEAR(product_pace(large, DType::kFloat32, by_parts), 0.95, 0.04);
   const double slow = kernels::library_pace(kMultiprocessors);
   EXPECT_GT(slow, 0.3);
   EXPECT_LT(slow, 0.6);
@@ -100,6 +100,16 @@ TEST(DeviceRoom, SlowTilesArePlannedAsSlow) {
   EXPECT_EQ(product_pace(thin, DType::kFloat64, sparing), 1);
   EXPECT_EQ(product_pace(thin, DType::kFloat32, gpu(kGiB, false).figures), 1);
   EXPECT_EQ(product_pace(large, DType::kFloat32, {}), 1);
+}
+
+/// Of 13 x 64 tiles the last 40 of a turn keep 40 of 132 multiprocessors at work.
+TEST(DeviceRoom, ProductsThatFillTheirLastTurnArePlannedAsFaster) {
+  const auto pace = [](int64_t rows) {
+    return product_pace({rows, 8192, 16384}, DType::kFloat32, gpu(kGiB).figures);
+  };
+  EXPECT_GT(pace(1490), 1.04 * pace(1639));
+  EXPECT_GT(pace(2048), 1.05 * pace(2049));
+  EXPECT_LE(pace(2112), 1);
 }
 
 /// A resident operand whose parts have no room would bring the fewest bytes, at half the speed.
@@ -116,7 +126,7 @@ TEST(DeviceRoom, TilesAreChosenForPartsThatPay) {
       const double pace = tiling.pace(tile.output, tile.steps[0], plan.figures);
       EXPECT_GE(plan.compute, tiling.flops / machine.device.flops / pace * 0.999)
           << upload << ", " << memory;
-      EXPECT_TRUE(pace == 1 || upload == 1e10) << upload << ", " << memory << plan.explain();
+      EXPECT_TRUE(pace > 0.85 || upload == 1e10) << upload << ", " << memory << plan.explain();
     }
   }
 }

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <random>
+#include <utility>
 
 #include "cuop/core/text.h"
 #include "cuop/executor/known_plans.h"
@@ -91,6 +92,53 @@ TEST(TilePlan, RandomProblemsFallIntoTilesThatFit) {
     EXPECT_LE(plan.smallest, plan.limit);
     EXPECT_GE(plan.seconds, plan.floor);
     expect_partition(tiling, plan);
+  }
+}
+
+/// Seconds of a device's tiles: while one works the inputs of the next come, where they are not
+/// there yet, and the result of the last goes.
+double pipelined(const Tiling& tiling, const TilePlan& plan, const TileMachine& machine) {
+  double uploaded = 0, worked = 0, worked_before = 0, downloaded = 0;
+  std::vector<Box> there(tiling.inputs.size());
+  for (const Tile& tile : tiles_of(tiling, plan, 0)) {
+    for (const Interval& step : tile.steps) {
+      uploaded = std::max(uploaded, worked_before);
+      for (size_t i = 0; i < there.size(); ++i) {
+        const Box needed = tiling.needed(i, tile.output, step);
+        if (needed == there[i]) continue;
+        const double bytes = static_cast<double>(needed.size()) * 4;
+        const int readers = machine.between > 0 ? plan.reader(tiling, 0, i).count : 1;
+        uploaded += bytes / readers / machine.upload;
+        if (readers > 1) uploaded += bytes * (readers - 1) / readers / machine.between;
+        there[i] = needed;
+      }
+      const double flops = 2.0 * static_cast<double>(tile.output.size() * step.length());
+      worked_before =
+          std::exchange(worked, std::max(worked, uploaded) + flops / machine.device.flops);
+    }
+    downloaded = std::max(downloaded, worked) +
+                 static_cast<double>(tile.output.size()) * 4 / machine.download;
+  }
+  return downloaded;
+}
+
+TEST(TilePlan, TheTimeIsThatOfAPipelineOverTheTiles) {
+  std::mt19937 random(3);
+  const auto pick = [&](double low, double high) {
+    return std::exp(std::uniform_real_distribution<double>(std::log(low), std::log(high))(random));
+  };
+  for (int i = 0; i < 60; ++i) {
+    const auto size = [&] { return static_cast<int64_t>(pick(2000, 40000)); };
+    const Tiling tiling = matmul(size(), size(), size());
+    TileMachine host = machine(1 + i % 3, static_cast<int64_t>(pick(1e8, 3e10)));
+    host.upload = host.download = pick(5e9, 1e11);
+    host.between = 3.5e11;
+    host.duplex = 1;
+    const TilePlan plan = plan_tiles(tiling, host);
+    const double tiles = static_cast<double>(plan.tiles() * plan.steps);
+    const double expected = pipelined(tiling, plan, host) + tiles * 1.5e-4;
+    EXPECT_GT(plan.seconds, 0.96 * expected) << plan.explain();
+    EXPECT_LT(plan.seconds, 1.1 * expected) << plan.explain();
   }
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "cuop/core/divide_up.h"
 #include "cuop/dist/plan/plan.h"
@@ -55,6 +56,7 @@ class CutShare {
     const int64_t steps = cuts.back();
     CutCosts result;
     double first_upload = 0;
+    std::vector<Loads> loads;
     for (size_t i = 0; i < problem_.inputs.size(); ++i) {
       const DType dtype = problem_.inputs[i].dtype;
       const auto sent = [&](int64_t bytes) {
@@ -67,6 +69,7 @@ class CutShare {
       const Sources usually = sources(i, sent(usual.bytes));
       result.uploaded = saturated_sum(result.uploaded, saturated(usual.loads, usually.host));
       result.shared = saturated_sum(result.shared, saturated(usual.loads, usually.devices));
+      loads.push_back({usual.loads, seconds_of(usually)});
       // The next comes while this one is used.
       result.memory += largest.bytes * (largest.loads > 1 ? 2 : 1);
     }
@@ -77,9 +80,13 @@ class CutShare {
     result.downloaded = share_.box.size() * itemsize(problem_.output.dtype);
     const double last_download =
         static_cast<double>(first.size() * itemsize(problem_.output.dtype)) / machine_.download;
-    add_times(result, cuts, problem_.pace_of(first, step), first_upload, last_download);
+    add_times(result, cuts, problem_.pace_of(first, step), first_upload, last_download,
+              std::move(loads));
     return result;
   }
+
+  /// Whether the speed of a tile depends on its lengths.
+  bool has_pace() const { return problem_.pace != nullptr; }
 
  private:
   /// How an interval falls into parts.
@@ -147,8 +154,37 @@ class CutShare {
     return std::max(up, down) + (1 - machine_.duplex) * std::min(up, down);
   }
 
+  /// How often an input is brought, and how long that takes.
+  struct Loads {
+    int64_t times = 0;
+    double seconds = 0;
+  };
+
+  /// Seconds from the first work to the end of the last, of cuts whose work takes so long each.
+  /// While one works the next one's inputs come and a result goes, which is there behind the steps
+  /// of the first tile. An outer loop's inputs come all at once: what is longer than the work that
+  /// they hide behind is waited for.
+  double pipelined(const Cuts& cuts, double work, std::vector<Loads> loads, double download) const {
+    std::sort(loads.begin(), loads.end(),
+              [](const Loads& a, const Loads& b) { return a.times > b.times; });
+    double seconds = work, upload = 0;
+    int64_t left = product_of(cuts) - 1;  // behind the first, that bring what is not counted yet
+    int64_t without_result = cuts.back() - 1;
+    for (size_t i = 0; i <= loads.size() && left > 0; ++i) {
+      const int64_t more = i < loads.size() ? std::max<int64_t>(0, loads[i].times - 1) : 0;
+      const int64_t count = left - std::min(left, more);
+      const int64_t quiet = std::min(count, without_result);
+      seconds += static_cast<double>(quiet) * std::max(work, upload) +
+                 static_cast<double>(count - quiet) * std::max(work, both_ways(upload, download));
+      left -= count;
+      without_result -= quiet;
+      if (i < loads.size()) upload += loads[i].seconds;
+    }
+    return seconds;
+  }
+
   void add_times(CutCosts& costs, const Cuts& cuts, double pace, double first_upload,
-                 double last_download) const {
+                 double last_download, std::vector<Loads> loads) const {
     const double whole = static_cast<double>(element_count(problem_.output.shape)) *
                          static_cast<double>(std::max<int64_t>(1, problem_.summed));
     const double mine =
@@ -167,13 +203,15 @@ class CutShare {
                                            problem_.computed);
     const double up = seconds_of({costs.uploaded, costs.shared});
     const double down = static_cast<double>(costs.downloaded) / machine_.download;
-    // What the first tile reads has nothing to hide behind, nor has the last result. Between them
-    // bytes travel both ways while the device computes.
-    const double count = static_cast<double>(product_of(cuts));
-    const double moved =
-        both_ways(std::max(0.0, up - first_upload), std::max(0.0, down - last_download));
+    // What the first tile reads has nothing to hide behind, nor has the last result.
+    const int64_t tiles = product_of(cuts);
+    const auto count = static_cast<double>(tiles);
+    const double later = std::max(0.0, down - last_download);
+    const double moved = both_ways(std::max(0.0, up - first_upload), later);
+    // Results go beside all tiles but the first.
+    const double download = later / static_cast<double>(std::max<int64_t>(1, tiles - cuts.back()));
     costs.seconds = first_upload + last_download +
-                    std::max(costs.compute, moved + costs.compute / count) +
+                    pipelined(cuts, costs.compute / count, std::move(loads), download) +
                     kShownMoves * std::min(costs.compute, moved) + count * kTileSeconds;
   }
 
@@ -229,6 +267,7 @@ class Search {
     best_.costs.seconds = std::numeric_limits<double>::infinity();
     least_seconds_ = share_.least_seconds();
     for (const std::vector<int>& order : orders(searched)) try_axes(searched, 0, order);
+    if (share_.has_pace()) refine(searched);
     return best_;
   }
 
@@ -310,6 +349,19 @@ class Search {
       }
     }
     cuts = 1;
+  }
+
+  /// Tries the counts around the best ones: the speed of tiles goes up and down with their lengths.
+  void refine(const std::vector<int>& axes) {
+    constexpr int64_t kTried = 32;
+    for (const int axis : axes) {
+      const FoundCuts found = best_;
+      cuts_ = found.cuts;
+      int64_t& count = cuts_[static_cast<size_t>(axis)];
+      const int64_t most = std::min(share_.length(axis), count + count / 3);
+      const int64_t step = std::max<int64_t>(1, count / kTried);
+      for (count -= count / 4; count <= most; count += step) consider(found.order);
+    }
   }
 
   /// Takes the cuts where they are the best so far; their seconds.

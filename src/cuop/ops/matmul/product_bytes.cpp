@@ -12,18 +12,19 @@
 namespace cuop {
 namespace {
 
-/// A stack may be taken for one call, for a call a matrix or for one tall product.
-template <class Pays>
-bool pays_somehow(const ProductExtents& e, const Pays& pays) {
-  return pays(e.m, e.n, e.batch) || pays(e.m, e.n, int64_t{1}) ||
-         pays(e.m * e.batch, e.n, int64_t{1}) || pays(e.m, e.n * e.batch, int64_t{1});
+/// The largest value(m, n, batch) of the ways in which a stack may be taken: for one call, for a
+/// call a matrix or for one tall product.
+template <class Value>
+auto most_of_ways(const ProductExtents& e, const Value& value) {
+  return std::max({value(e.m, e.n, e.batch), value(e.m, e.n, int64_t{1}),
+                   value(e.m * e.batch, e.n, int64_t{1}), value(e.m, e.n * e.batch, int64_t{1})});
 }
 
 int64_t split_bytes(const ProductExtents& e, const WorkFigures& figures) {
   const auto pays = [&](int64_t m, int64_t n, int64_t batch) {
     return kernels::split_columns(m, n, e.k, batch, figures.multiprocessors) != 0;
   };
-  if (!figures.splits_products || !figures.spare.has_copies || !pays_somehow(e, pays)) return 0;
+  if (!figures.splits_products || !figures.spare.has_copies || !most_of_ways(e, pays)) return 0;
   return kernels::parts_bytes(e.m, e.k, e.is_one_a ? 1 : e.batch) +
          kernels::parts_bytes(e.n, e.k, e.is_one_b ? 1 : e.batch);
 }
@@ -36,7 +37,7 @@ int64_t padded_bytes(const ProductExtents& e, DType dtype, DType result,
   const auto pays = [&](int64_t m, int64_t n, int64_t batch) {
     return kernels::pays_padding(m, n, e.k, batch);
   };
-  if (!pays_somehow(e, pays)) return 0;
+  if (!most_of_ways(e, pays)) return 0;
   // Which side of a product is padded depends on how it is turned.
   const int64_t m = round_up(e.m, kStep), n = round_up(e.n, kStep), k = round_up(e.k, kStep);
   const int64_t of_a = m * k * (e.is_one_a ? 1 : e.batch);
@@ -64,7 +65,12 @@ int64_t product_bytes(const ProductExtents& e, DType dtype, DType result,
 
 double product_pace(const ProductExtents& e, DType dtype, const WorkFigures& figures) {
   if (dtype != DType::kFloat32 || !figures.is_gpu() || !figures.splits_products) return 1;
-  return split_bytes(e, figures) > 0 ? 1 : kernels::library_pace(figures.multiprocessors);
+  const double library = kernels::library_pace(figures.multiprocessors);
+  if (!figures.spare.has_copies) return library;
+  const double by_parts = most_of_ways(e, [&](int64_t m, int64_t n, int64_t batch) {
+    return kernels::split_pace(m, n, e.k, batch, figures.multiprocessors);
+  });
+  return by_parts > 0 ? by_parts : library;
 }
 
 }  // namespace cuop

@@ -45,15 +45,19 @@ double product_seconds(int64_t m, int64_t n, int64_t k, int64_t batch, int colum
   return turns * (static_cast<double>(divide_up(k, int64_t{jit::kSplitDepth})) * step + tile);
 }
 
+/// Operations a second of long products whose tiles are whole and many.
+double long_rate(int multiprocessors) {
+  constexpr int kColumns = 128;
+  constexpr double kStepOperations = 2.0 * jit::kSplitRows * kColumns * jit::kSplitDepth;
+  return kStepOperations * multiprocessors / split_step_seconds(kColumns);
+}
+
 }  // namespace
 
 double split_step_seconds(int columns) { return columns < 128 ? 0.68e-6 : 1.18e-6; }
 
 double library_pace(int multiprocessors) {
-  constexpr int kColumns = 128;
-  constexpr double kStepOperations = 2.0 * jit::kSplitRows * kColumns * jit::kSplitDepth;
-  return std::min(
-      1.0, kLibraryRate * split_step_seconds(kColumns) / (kStepOperations * multiprocessors));
+  return std::min(1.0, kLibraryRate / long_rate(multiprocessors));
 }
 
 int split_columns(int64_t m, int64_t n, int64_t k, int64_t batch, int multiprocessors) {
@@ -70,6 +74,15 @@ int split_columns(int64_t m, int64_t n, int64_t k, int64_t batch, int multiproce
   };
   const int columns = of(64) < of(128) ? 64 : 128;
   return splitting + of(columns) < kSurely * library ? columns : 0;
+}
+
+double split_pace(int64_t m, int64_t n, int64_t k, int64_t batch, int multiprocessors) {
+  const int columns = split_columns(m, n, k, batch, multiprocessors);
+  if (columns == 0) return 0;
+  const double operations = 2.0 * static_cast<double>(m) * static_cast<double>(n) *
+                            static_cast<double>(k) * static_cast<double>(batch);
+  return operations / long_rate(multiprocessors) /
+         product_seconds(m, n, k, batch, columns, multiprocessors);
 }
 
 jit::TextKernel split_product_kernel(int columns) {

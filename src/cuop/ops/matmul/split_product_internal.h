@@ -19,6 +19,11 @@ int split_columns(int64_t m, int64_t n, int64_t k, int64_t batch, int multiproce
 /// multiprocessors.
 double library_pace(int multiprocessors);
 
+/// What such a product reaches of the speed of long ones by parts, as tiles are cut at its edges
+/// and the last ones keep only some multiprocessors at work; 0 where cuBLASLt is expected to be
+/// faster.
+double split_pace(int64_t m, int64_t n, int64_t k, int64_t batch, int multiprocessors);
+
 /// Seconds of 32 of the depth of a tile with 64 sums of each of two warpgroups by so many columns.
 double split_step_seconds(int columns);
 
