@@ -204,6 +204,10 @@ TEST(TilePlan, WhatSeveralDevicesReadComesFromTheHostOnce) {
   EXPECT_GE(plan.seconds, plan.floor);
   EXPECT_THAT(plan.explain(), HasSubstr(" to it from other devices, "));
   EXPECT_THAT(plan.to_json(), HasSubstr(cat("\"shared\":", plan.shared)));
+  // Where work hides all moves nothing is gained.
+  TileMachine quick = linked;
+  quick.upload = quick.download = 1e12;
+  EXPECT_EQ(plan_tiles(tiling, quick).shared, 0);
   // A slow way between devices is not taken for free.
   linked.between = 1e9;
   EXPECT_GT(plan_tiles(tiling, linked).seconds, plan.seconds);

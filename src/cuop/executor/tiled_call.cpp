@@ -62,10 +62,11 @@ void settle_wire(Tiling& tiling, const TileMachine& machine) {
 TilePlan agreed_plan(const dist::CommunicatorPtr& comm, const TileOperation& operation,
                      Tiling& tiling, Device device, const TiledOptions& options,
                      dist::HostPages pages) {
-  TileMachine machine = tile_machine(*comm, device, options.limits, pages);
+  TileMachine machine =
+      options.machine ? *options.machine : tile_machine(*comm, device, options.limits, pages);
   settle_wire(tiling, machine);
   const TilePlan plan = plan_once(operation.text, tiling, machine, options.least_tiles);
-  const bool is_known = comm->figures(dist::figures_of(device)) != nullptr;
+  const bool is_known = options.machine || comm->figures(dist::figures_of(device)) != nullptr;
   // A limit is one on what measuring takes too.
   const bool has_room = machine.memory >= dist::calibration_bytes(device);
   if (is_known || !has_room || plan.seconds < dist::kWorthMeasuring) return plan;
@@ -262,8 +263,11 @@ Tensor run_on_gpus(int gpus, const TileOperation& operation, const std::vector<T
     if (comm->rank() == kRoot) {
       result = run_tiled(comm, operation, on_host, options, into);
     } else {
-      run_tiled(comm, operation, std::vector<Tensor>(inputs.size()),
-                {options.limits, options.least_tiles, {}, {}, options.done, options.on_tile});
+      TiledOptions alike = options;
+      alike.on_progress = {};
+      alike.report = {};
+      alike.log = {};
+      run_tiled(comm, operation, std::vector<Tensor>(inputs.size()), alike);
     }
   });
   return result;

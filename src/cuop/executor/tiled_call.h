@@ -41,6 +41,8 @@ struct TiledOptions {
   /// to the root at the end of the call, from ranks that do not reach its memory, is told there and
   /// then. Not called of sums that the ranks share.
   std::function<void(const Box& output)> on_tile = {};
+  /// What is planned for, the same on all ranks; where none is given the devices as they are now.
+  std::optional<TileMachine> machine = {};
   /// Of calls in passes (passes.h): where they keep what a later run can go on with.
   std::shared_ptr<PassLog> log = {};
 };

@@ -32,11 +32,23 @@ class GpuSharedTiles : public ::testing::Test {
   }
 };
 
+/// GPUs of which each reads the others' memory much faster than the host's.
+TileMachine linked(int64_t memory) {
+  TileMachine machine;
+  machine.devices = backend::device_count(DeviceType::kCuda);
+  machine.memory = memory;
+  machine.upload = machine.download = 1e8;
+  machine.between = 1e11;
+  machine.figures = work_figures({DeviceType::kCuda, 0});
+  return machine;
+}
+
 /// The call on all GPUs of the process, of which several read the second input; they share nothing
 /// with CUOP_PEER_MAPPING=0.
 void expect_shared(const TileOperation& operation, const std::vector<Tensor>& inputs,
                    const Tensor& expected, int64_t bytes, double tolerance) {
-  const TiledOptions options = within(bytes);
+  TiledOptions options = within(bytes);
+  if (env().peer_mapping.value) options.machine = linked(bytes);
   const Tensor result = run_tiled(dist::make_self_communicator(), operation, inputs, options);
   const TiledReport& report = *options.report;
   expect_close(result, expected, tolerance, operation.text);
