@@ -1,9 +1,6 @@
 #include "cuop/ops/sort/quicksort_kernels.h"
 
 #ifdef __AVX2__
-#include <immintrin.h>
-
-#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstring>
@@ -12,6 +9,7 @@
 
 #include "cuop/core/interrupt.h"
 #include "cuop/core/long_loop.h"
+#include "cuop/ops/sort/sort_lanes_isa.h"
 #endif
 
 namespace cuop::kernels {
@@ -19,293 +17,169 @@ namespace cuop::kernels {
 #ifdef __AVX2__
 namespace {
 
-using Register = __m256i;
+/// The registers for all but short lines, and those for these.
+template <class Number>
+using Wide = SortLanes<Number, kSortBytes>;
+template <class Number>
+using Narrow = SortLanes<Number, 32>;
 
+constexpr int kMostRegisters = kSortBytes == 64 ? 16 : 32;  // that a network sorts
 template <class Number>
-inline constexpr int kLanes = static_cast<int>(sizeof(Register) / sizeof(Number));
-constexpr int kRegisters = 8;       // of a block
-constexpr int kMostRegisters = 32;  // that a network sorts
+inline constexpr int kBlock = kSortBlock* Wide<Number>::kLanes;
 template <class Number>
-inline constexpr int kBlock = kRegisters* kLanes<Number>;
-template <class Number>
-inline constexpr int kShort = kMostRegisters* kLanes<Number>;
+inline constexpr int kShort = kMostRegisters* Wide<Number>::kLanes;
 
-template <class Number>
-Register load(const Number* from) {
-  return _mm256_loadu_si256(reinterpret_cast<const Register*>(from));
-}
-template <class Number>
-void store(Number* to, Register r) {
-  _mm256_storeu_si256(reinterpret_cast<Register*>(to), r);
-}
-
-/// What differs between numbers of 4 and of 8 bytes.
-template <class Number>
-struct Lanes;
-
-template <>
-struct Lanes<int32_t> {
-  static Register all(int32_t number) { return _mm256_set1_epi32(number); }
-  static Register min(Register a, Register b) { return _mm256_min_epi32(a, b); }
-  static Register max(Register a, Register b) { return _mm256_max_epi32(a, b); }
-  /// A bit for each lane.
-  static unsigned are_above(Register a, Register b) {
-    const __m256 above = _mm256_castsi256_ps(_mm256_cmpgt_epi32(a, b));
-    return static_cast<unsigned>(_mm256_movemask_ps(above));
-  }
-  static Register reversed(Register r) {
-    return _mm256_permutevar8x32_epi32(r, _mm256_set_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-  }
-  /// Lanes that are so far apart in the place of each other.
-  template <int Distance>
-  static Register exchanged(Register r) {
-    if constexpr (Distance == 4) return _mm256_permute2x128_si256(r, r, 1);
-    return _mm256_shuffle_epi32(r, Distance == 2 ? 0x4e : 0xb1);
-  }
-  /// Of each two lanes so far apart the first of `low` and the second of `high`.
-  template <int Distance>
-  static Register joined(Register low, Register high) {
-    constexpr int kOfHigh = Distance == 4 ? 0xf0 : Distance == 2 ? 0xcc : 0xaa;
-    return _mm256_blend_epi32(low, high, kOfHigh);
-  }
-  /// Lane c of all registers becomes register c.
-  static void transpose(Register* r) {
-    Register pairs[kRegisters], fours[kRegisters];
-    for (int i = 0; i < kRegisters; i += 2) {
-      pairs[i] = _mm256_unpacklo_epi32(r[i], r[i + 1]);
-      pairs[i + 1] = _mm256_unpackhi_epi32(r[i], r[i + 1]);
-    }
-    for (int i = 0; i < kRegisters; i += 4) {
-      for (int j = 0; j < 2; ++j) {
-        fours[i + 2 * j] = _mm256_unpacklo_epi64(pairs[i + j], pairs[i + j + 2]);
-        fours[i + 2 * j + 1] = _mm256_unpackhi_epi64(pairs[i + j], pairs[i + j + 2]);
-      }
-    }
-    for (int i = 0; i < 4; ++i) {
-      r[i] = _mm256_permute2x128_si256(fours[i], fours[i + 4], 0x20);
-      r[i + 4] = _mm256_permute2x128_si256(fours[i], fours[i + 4], 0x31);
-    }
-  }
-};
-
-template <>
-struct Lanes<int64_t> {
-  static Register all(int64_t number) { return _mm256_set1_epi64x(number); }
-#ifdef __AVX512VL__
-  static Register min(Register a, Register b) { return _mm256_min_epi64(a, b); }
-  static Register max(Register a, Register b) { return _mm256_max_epi64(a, b); }
-#else
-  static Register chosen(Register a, Register b, Register is_b) {
-    const __m256d chosen =
-        _mm256_blendv_pd(_mm256_castsi256_pd(a), _mm256_castsi256_pd(b), _mm256_castsi256_pd(is_b));
-    return _mm256_castpd_si256(chosen);
-  }
-  static Register min(Register a, Register b) { return chosen(a, b, _mm256_cmpgt_epi64(a, b)); }
-  static Register max(Register a, Register b) { return chosen(b, a, _mm256_cmpgt_epi64(a, b)); }
-#endif
-  static unsigned are_above(Register a, Register b) {
-    const __m256d above = _mm256_castsi256_pd(_mm256_cmpgt_epi64(a, b));
-    return static_cast<unsigned>(_mm256_movemask_pd(above));
-  }
-  static Register reversed(Register r) { return _mm256_permute4x64_epi64(r, 0x1b); }
-  template <int Distance>
-  static Register exchanged(Register r) {
-    if constexpr (Distance == 2) return _mm256_permute4x64_epi64(r, 0x4e);
-    return _mm256_shuffle_epi32(r, 0x4e);
-  }
-  template <int Distance>
-  static Register joined(Register low, Register high) {
-    return _mm256_blend_epi32(low, high, Distance == 2 ? 0xf0 : 0xcc);
-  }
-  /// Lane c of all registers becomes registers 2 c and 2 c + 1.
-  static void transpose(Register* r) {
-    Register columns[kRegisters];
-    for (int half = 0; half < 2; ++half) {
-      const Register* rows = r + 4 * half;
-      const Register even_top = _mm256_unpacklo_epi64(rows[0], rows[1]);
-      const Register odd_top = _mm256_unpackhi_epi64(rows[0], rows[1]);
-      const Register even_low = _mm256_unpacklo_epi64(rows[2], rows[3]);
-      const Register odd_low = _mm256_unpackhi_epi64(rows[2], rows[3]);
-      columns[0 + half] = _mm256_permute2x128_si256(even_top, even_low, 0x20);
-      columns[2 + half] = _mm256_permute2x128_si256(odd_top, odd_low, 0x20);
-      columns[4 + half] = _mm256_permute2x128_si256(even_top, even_low, 0x31);
-      columns[6 + half] = _mm256_permute2x128_si256(odd_top, odd_low, 0x31);
-    }
-    std::memcpy(r, columns, sizeof columns);
-  }
-};
-
-template <class Number>
-void order(Register& a, Register& b) {
-  const Register least = Lanes<Number>::min(a, b);
-  b = Lanes<Number>::max(a, b);
+template <class L>
+void order(typename L::Register& a, typename L::Register& b) {
+  const typename L::Register least = L::min(a, b);
+  b = L::max(a, b);
   a = least;
 }
 
-template <class Number, int Distance>
-Register ordered_within(Register r) {
-  using L = Lanes<Number>;
-  const Register other = L::template exchanged<Distance>(r);
-  return L::template joined<Distance>(L::min(r, other), L::max(r, other));
-}
-
 /// Sorts what rises and then falls, or is that in turn (Batcher's bitonic merge).
-template <class Number, int Count>
-void finish_run(Register* r) {
+template <class L, int Count>
+void finish_run(typename L::Register* r) {
 #pragma GCC unroll 32
   for (int distance = Count / 2; distance > 0; distance /= 2) {
 #pragma GCC unroll 32
     for (int i = 0; i < Count; ++i) {
-      if ((i & distance) == 0) order<Number>(r[i], r[i + distance]);
+      if ((i & distance) == 0) order<L>(r[i], r[i + distance]);
     }
   }
 #pragma GCC unroll 32
   for (int i = 0; i < Count; ++i) {
-    if constexpr (kLanes<Number> == 8) r[i] = ordered_within<Number, 4>(r[i]);
-    r[i] = ordered_within<Number, 2>(r[i]);
-    r[i] = ordered_within<Number, 1>(r[i]);
+    if constexpr (L::kLanes > 8) r[i] = L::template ordered<8>(r[i]);
+    if constexpr (L::kLanes > 4) r[i] = L::template ordered<4>(r[i]);
+    r[i] = L::template ordered<2>(r[i]);
+    r[i] = L::template ordered<1>(r[i]);
   }
 }
 
 /// Two sorted runs of half as many registers become one.
-template <class Number, int Count>
-void merge_runs(Register* r) {
+template <class L, int Count>
+void merge_runs(typename L::Register* r) {
   constexpr int kHalf = Count / 2;
-  Register falling[kHalf];
+  typename L::Register falling[kHalf];
 #pragma GCC unroll 32
-  for (int i = 0; i < kHalf; ++i) falling[i] = Lanes<Number>::reversed(r[Count - 1 - i]);
+  for (int i = 0; i < kHalf; ++i) falling[i] = L::reversed(r[Count - 1 - i]);
 #pragma GCC unroll 32
   for (int i = 0; i < kHalf; ++i) {
-    r[kHalf + i] = Lanes<Number>::max(r[i], falling[i]);
-    r[i] = Lanes<Number>::min(r[i], falling[i]);
+    r[kHalf + i] = L::max(r[i], falling[i]);
+    r[i] = L::min(r[i], falling[i]);
   }
-  finish_run<Number, kHalf>(r);
-  finish_run<Number, kHalf>(r + kHalf);
+  finish_run<L, kHalf>(r);
+  finish_run<L, kHalf>(r + kHalf);
 }
 
-template <class Number>
-void sort_block(Register* r) {
+template <class L>
+void sort_block(typename L::Register* r) {
   // The network of 19 steps for eight, of each lane.
   constexpr int kSteps[][2] = {{0, 2}, {1, 3}, {4, 6}, {5, 7}, {0, 4}, {1, 5}, {2, 6},
                                {3, 7}, {0, 1}, {2, 3}, {4, 5}, {6, 7}, {2, 4}, {3, 5},
                                {1, 4}, {3, 6}, {1, 2}, {3, 4}, {5, 6}};
 #pragma GCC unroll 32
-  for (const auto& step : kSteps) order<Number>(r[step[0]], r[step[1]]);
-  Lanes<Number>::transpose(r);
-  if constexpr (kLanes<Number> == 8) {
+  for (const auto& step : kSteps) order<L>(r[step[0]], r[step[1]]);
+  L::turn(r);
+  if constexpr (L::kRun == 1) {
 #pragma GCC unroll 32
-    for (int i = 0; i < kRegisters; i += 2) merge_runs<Number, 2>(r + i);
+    for (int i = 0; i < kSortBlock; i += 2) merge_runs<L, 2>(r + i);
   }
-  merge_runs<Number, 4>(r);
-  merge_runs<Number, 4>(r + 4);
-  merge_runs<Number, kRegisters>(r);
+  merge_runs<L, 4>(r);
+  merge_runs<L, 4>(r + 4);
+  merge_runs<L, kSortBlock>(r);
 }
 
 /// Of up to so many registers.
-template <class Number, int Count>
+template <class L, int Count, class Number>
 void sort_registers(Number* numbers, int64_t count) {
-  constexpr int64_t kLane = kLanes<Number>;
-  Number padded[Count * kLane];
-  std::memcpy(padded, numbers, static_cast<size_t>(count) * sizeof(Number));
-  for (int64_t i = count; i < Count * kLane; ++i) padded[i] = std::numeric_limits<Number>::max();
-  Register r[Count];
-  for (int i = 0; i < Count; ++i) r[i] = load(padded + i * kLane);
-  // What is padding alone is in its place.
-  for (int i = 0; i < Count && i * kLane < count; i += kRegisters) sort_block<Number>(r + i);
-  if constexpr (Count >= 16) {
-    for (int i = 0; i < Count && (i + 8) * kLane < count; i += 16) merge_runs<Number, 16>(r + i);
+  constexpr int64_t kLane = L::kLanes;
+  typename L::Register r[Count];
+  for (int i = 0; i < Count; ++i) {
+    const int64_t left = count - i * kLane;
+    r[i] = left >= kLane ? L::load(numbers + i * kLane)
+           : left > 0    ? L::load_part(numbers + i * kLane, left)
+                         : L::all(std::numeric_limits<Number>::max());
   }
-  if constexpr (Count >= 32) merge_runs<Number, 32>(r);
-  for (int i = 0; i < Count; ++i) store(padded + i * kLane, r[i]);
-  std::memcpy(numbers, padded, static_cast<size_t>(count) * sizeof(Number));
+  // What is padding alone is in its place.
+  for (int i = 0; i < Count && i * kLane < count; i += kSortBlock) sort_block<L>(r + i);
+  if constexpr (Count >= 16) {
+    for (int i = 0; i < Count && (i + 8) * kLane < count; i += 16) merge_runs<L, 16>(r + i);
+  }
+  if constexpr (Count >= 32) merge_runs<L, 32>(r);
+  for (int i = 0; i < Count && i * kLane < count; ++i) {
+    const int64_t left = count - i * kLane;
+    if (left >= kLane) {
+      L::store(numbers + i * kLane, r[i]);
+    } else {
+      L::store_part(numbers + i * kLane, r[i], left);
+    }
+  }
 }
 
 /// Of up to kShort.
 template <class Number>
 void sort_short(Number* numbers, int64_t count) {
-  if (count <= kBlock<Number>) return sort_registers<Number, kRegisters>(numbers, count);
-  if (count <= 2 * kBlock<Number>) return sort_registers<Number, 2 * kRegisters>(numbers, count);
-  sort_registers<Number, kMostRegisters>(numbers, count);
-}
-
-/// For each mask of lanes their words of 4 bytes, and then those of the other lanes.
-template <int Lanes>
-constexpr auto compressions() {
-  std::array<std::array<uint8_t, 8>, size_t{1} << Lanes> all{};
-  constexpr unsigned kWords = 8 / Lanes;
-  for (unsigned mask = 0; mask < all.size(); ++mask) {
-    size_t next = 0;
-    for (const unsigned wanted : {1u, 0u}) {
-      for (unsigned lane = 0; lane < Lanes; ++lane) {
-        if ((mask >> lane & 1u) != wanted) continue;
-        for (unsigned word = 0; word < kWords; ++word) {
-          all[mask][next++] = static_cast<uint8_t>(lane * kWords + word);
-        }
-      }
-    }
+  using W = Wide<Number>;
+  if (count <= kSortBlock * Narrow<Number>::kLanes) {
+    return sort_registers<Narrow<Number>, kSortBlock>(numbers, count);
   }
-  return all;
-}
-
-template <class Number>
-Register compressed(Register r, unsigned mask) {
-  alignas(64) static constexpr auto kWords = compressions<kLanes<Number>>();
-  const auto* words = reinterpret_cast<const __m128i*>(kWords[mask].data());
-  return _mm256_permutevar8x32_epi32(r, _mm256_cvtepu8_epi32(_mm_loadl_epi64(words)));
+  if (count <= kBlock<Number>) return sort_registers<W, kSortBlock>(numbers, count);
+  if (count <= 2 * kBlock<Number>) return sort_registers<W, 2 * kSortBlock>(numbers, count);
+  if constexpr (kMostRegisters > 16) sort_registers<W, kMostRegisters>(numbers, count);
 }
 
 /// Puts the numbers below the pivot first, and with `WithEqual` those that equal it; how many.
 template <class Number, bool WithEqual>
 int64_t partition(Number* numbers, int64_t count, Number pivot) {
+  using L = Wide<Number>;
   // Registers that are read at a time from the end that has less room for what is to be stored;
   // those of both ends that are read first make that room.
-  constexpr int kUnrolled = 4, kStep = kUnrolled * kLanes<Number>;
-  const Register wall = Lanes<Number>::all(pivot);
+  constexpr int kUnrolled = 4, kStep = kUnrolled * L::kLanes;
+  const typename L::Register wall = L::all(pivot);
   int64_t low = 0, high = count;  // what is not read yet
-  for (int64_t rest = count % kStep; rest > 0; --rest) {
-    const Number number = numbers[low];
-    if (WithEqual ? number <= pivot : number < pivot) {
-      ++low;
-    } else {
-      numbers[low] = numbers[--high];
-      numbers[high] = number;
-    }
+  for (int64_t rest = count % L::kLanes; rest > 0; --rest) {
+    const Number number = numbers[low], last = numbers[high - 1];
+    const bool is_low = WithEqual ? number <= pivot : number < pivot;
+    numbers[low] = is_low ? number : last;
+    numbers[high - 1] = is_low ? last : number;
+    low += is_low ? 1 : 0;
+    high -= is_low ? 0 : 1;
   }
-  int64_t low_end = low, high_begin = high - kLanes<Number>;
-  const auto put = [&](Register r) {
-    constexpr unsigned kAll = (1u << kLanes<Number>)-1;
-    const unsigned is_low =
-        WithEqual ? kAll & ~Lanes<Number>::are_above(r, wall) : Lanes<Number>::are_above(wall, r);
-    const Register parted = compressed<Number>(r, is_low);
-    const int lows = std::popcount(is_low);
-    store(numbers + low_end, parted);
-    store(numbers + high_begin, parted);
+  int64_t low_end = low, high_begin = high;
+  // Registers that are less than a step are set aside, and put into what is left at the end.
+  Number rest[kStep];
+  const int64_t aside = (high - low) % kStep;
+  high -= aside;
+  std::memcpy(rest, numbers + high, static_cast<size_t>(aside) * sizeof(Number));
+  const auto put = [&](typename L::Register r) {
+    const int lows = L::template put<WithEqual>(r, wall, numbers + low_end, numbers + high_begin);
     low_end += lows;
-    high_begin -= kLanes<Number> - lows;
+    high_begin -= L::kLanes - lows;
   };
-  const auto fetch = [](const Number* from, Register(&r)[kUnrolled]) {
-    for (int i = 0; i < kUnrolled; ++i) r[i] = load(from + i * kLanes<Number>);
+  const auto fetch = [](const Number* from, typename L::Register(&r)[kUnrolled]) {
+    for (int i = 0; i < kUnrolled; ++i) r[i] = L::load(from + i * L::kLanes);
   };
-  Register first[kUnrolled], last[kUnrolled], some[kUnrolled];
+  typename L::Register first[kUnrolled], last[kUnrolled], some[kUnrolled];
   const bool is_one = high - low == kStep;
-  if (low == high) return low;
   fetch(numbers + low, first);
   fetch(numbers + high - kStep, last);
   low += kStep;
   if (!is_one) high -= kStep;
   while (low != high) {
-    if (high_begin + kLanes<Number> - high < low - low_end) {
+    if (high_begin - high < low - low_end) {
       high -= kStep;
       fetch(numbers + high, some);
     } else {
       fetch(numbers + low, some);
       low += kStep;
     }
-    for (const Register& r : some) put(r);
+    for (const typename L::Register& r : some) put(r);
   }
-  for (const Register& r : first) put(r);
-  if (is_one) return low_end;
-  for (const Register& r : last) put(r);
+  for (const typename L::Register& r : first) put(r);
+  if (!is_one) {
+    for (const typename L::Register& r : last) put(r);
+  }
+  for (int64_t i = 0; i < aside; i += L::kLanes) put(L::load(rest + i));
   return low_end;
 }
 

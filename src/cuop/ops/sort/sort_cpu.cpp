@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <tuple>
 
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/create.h"
 #include "cuop/ops/sort/quick_line_internal.h"
 #include "cuop/ops/sort/radix_sort_internal.h"
 #include "cuop/ops/sort/sort_kernels.h"
@@ -49,6 +51,58 @@ class Lines {
   int64_t length_, parts_ = 1;
 };
 
+/// The axis along which elements of both lie side by side where lines lie across them; or none.
+std::optional<int> axis_beside(const Tensor& x, int axis, const Tensor& out) {
+  if (x.strides()[axis] == 1 || out.strides()[axis] == 1) return std::nullopt;
+  for (int other = 0; other < x.ndim(); ++other) {
+    const bool is_beside = x.strides()[other] == 1 && out.strides()[other] == 1;
+    if (other != axis && is_beside && x.shape(other) > 1) return other;
+  }
+  return std::nullopt;
+}
+
+/// sort(x, axis, out). Lines that lie across the rows of memory are turned into rows and back, some
+/// of them at a time: each access of such a line is to a cache line of its own.
+template <class Sort>
+void sort_in_rows(const Tensor& x, int axis, const Tensor& out, const Sort& sort) {
+  constexpr int64_t kTurned = int64_t{16} << 10;  // elements at a time, of each thread
+  constexpr int64_t kFewest = 16, kLeast = kTurned / 4, kMost = kTurned * 64;
+  const int64_t length = x.shape(axis);
+  const std::optional<int> beside = axis_beside(x, axis, out);
+  const int64_t width = beside ? x.shape(*beside) : 0;
+  const int64_t wanted = kTurned * backend::thread_count() / std::max<int64_t>(1, length);
+  const int64_t lines = std::min(width, std::max(kFewest, wanted));
+  if (lines * length < kLeast || lines * length > std::max(kMost, wanted * length)) {
+    return sort(x, axis, out);
+  }
+  Shape others = x.shape();
+  Strides in = x.strides(), to = out.strides();
+  for (const int gone : {std::max(axis, *beside), std::min(axis, *beside)}) {
+    others.erase(gone);
+    in.erase(gone);
+    to.erase(gone);
+  }
+  const LoopNest<2> nest = make_loop_nest<2>(others, {&in, &to});
+  const Tensor given = empty({lines, length}, x.dtype());
+  const Tensor sorted = empty({lines, length}, out.dtype());
+  for (int64_t i = 0; i < nest.size(); ++i) {
+    const auto [from, into] = nest.offsets(i);
+    for (int64_t line = 0; line < width; line += lines) {
+      const int64_t count = std::min(lines, width - line);
+      const auto lines_of = [&](const Tensor& t, int64_t offset) {
+        return t.with_layout(
+            {{count, length}, {1, t.strides()[axis]}, t.layout().offset + offset + line});
+      };
+      const auto rows_of = [&](const Tensor& t) {
+        return t.with_layout(slice(t.layout(), 0, 0, count, 1));
+      };
+      copy_into(rows_of(given), lines_of(x, from));
+      sort(rows_of(given), 1, rows_of(sorted));
+      copy_into(lines_of(out, into), rows_of(sorted));
+    }
+  }
+}
+
 template <class T, class Index>
 void sort_positions(const Tensor& x, int axis, bool is_descending, const Tensor& out) {
   using Key = KeyOf<T>;
@@ -89,18 +143,7 @@ bool sort_quickly(const Tensor& x, int axis, bool is_descending, const Tensor& o
   return true;
 }
 
-}  // namespace
-
-template <class Number>
-void sort_by_comparing(Number* numbers, int64_t count) {
-  std::sort(numbers, numbers + count);
-}
-template void sort_by_comparing<int32_t>(int32_t*, int64_t);
-template void sort_by_comparing<int64_t>(int64_t*, int64_t);
-
-void sort_cpu(const Tensor& given, int axis, bool is_descending, const Tensor& out) {
-  // In place, a pass would write what is still to be read.
-  const Tensor x = given.data() == out.data() ? clone(given) : given;
+void sort_values(const Tensor& x, int axis, bool is_descending, const Tensor& out) {
   visit_dtype(RealTypes{}, x.dtype(), "sort", [&]<class T>(TypeTag<T>) {
     if constexpr (sizeof(T) >= 4) {
       if (sort_quickly<T>(x, axis, is_descending, out)) return;
@@ -124,7 +167,7 @@ void sort_cpu(const Tensor& given, int axis, bool is_descending, const Tensor& o
   });
 }
 
-void argsort_cpu(const Tensor& x, int axis, bool is_descending, const Tensor& out) {
+void sort_indices(const Tensor& x, int axis, bool is_descending, const Tensor& out) {
   visit_dtype(RealTypes{}, x.dtype(), "argsort", [&]<class T>(TypeTag<T>) {
     // Where records are smaller for it: those of bytes never lie in memory.
     if constexpr (sizeof(T) == 2 || sizeof(T) == 4) {
@@ -133,6 +176,29 @@ void argsort_cpu(const Tensor& x, int axis, bool is_descending, const Tensor& ou
       }
     }
     sort_positions<T, int64_t>(x, axis, is_descending, out);
+  });
+}
+
+}  // namespace
+
+template <class Number>
+void sort_by_comparing(Number* numbers, int64_t count) {
+  std::sort(numbers, numbers + count);
+}
+template void sort_by_comparing<int32_t>(int32_t*, int64_t);
+template void sort_by_comparing<int64_t>(int64_t*, int64_t);
+
+void sort_cpu(const Tensor& given, int axis, bool is_descending, const Tensor& out) {
+  // In place, a pass would write what is still to be read.
+  const Tensor x = given.data() == out.data() ? clone(given) : given;
+  sort_in_rows(x, axis, out, [&](const Tensor& lines, int along, const Tensor& to) {
+    sort_values(lines, along, is_descending, to);
+  });
+}
+
+void argsort_cpu(const Tensor& x, int axis, bool is_descending, const Tensor& out) {
+  sort_in_rows(x, axis, out, [&](const Tensor& lines, int along, const Tensor& to) {
+    sort_indices(lines, along, is_descending, to);
   });
 }
 
