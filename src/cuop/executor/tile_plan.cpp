@@ -207,7 +207,10 @@ TilePlan plan_tiles(const TileProblem& problem, const TileMachine& machine, int6
   constexpr double kSurely = 0.95;
   TileMachine apart = machine;
   apart.between = 0;
-  TilePlan alone = plan_as_linked(problem, apart, least_tiles);
+  TileProblem alike = problem;
+  alike.figures = linked.figures;
+  TilePlan alone = plan_with_figures(alike, apart, least_tiles);
+  alone.smallest = linked.smallest;
   return linked.seconds < kSurely * alone.seconds ? linked : alone;
 }
 

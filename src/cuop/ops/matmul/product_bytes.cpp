@@ -16,6 +16,7 @@ namespace {
 /// call a matrix or for one tall product.
 template <class Value>
 auto most_of_ways(const ProductExtents& e, const Value& value) {
+  if (e.batch == 1) return value(e.m, e.n, e.batch);
   return std::max({value(e.m, e.n, e.batch), value(e.m, e.n, int64_t{1}),
                    value(e.m * e.batch, e.n, int64_t{1}), value(e.m, e.n * e.batch, int64_t{1})});
 }
