@@ -46,6 +46,7 @@ class QuickLine {
     } else {
       sort_together(numbers);
     }
+    if (is_there && kKindOf<T> == jit::NumberKind::kSigned) return;  // whose numbers they are
     const int64_t step = is_descending ? -out_step : out_step;
     T* const first = is_descending ? to + (static_cast<int64_t>(count_) - 1) * out_step : to;
     each_piece([&](int64_t begin, int64_t end) {
