@@ -1,8 +1,8 @@
 // Sorting numbers by vectors, without a branch that depends on them: quicksort, whose partitions
 // store what is below the pivot at one end and the rest at the other, down to what 32 registers
-// hold, which a network sorts. Sources: Bramas, "A Novel Hybrid Quicksort Algorithm Vectorized
-// using AVX-512 on Intel Skylake" (2017); Blacher, Giesen, Kuehne, "Fast and Robust Vectorized
-// In-Place Sorting of Primitive Types" (2021).
+// hold, or 16 of AVX-512, which a network sorts. Sources: Bramas, "A Novel Hybrid Quicksort
+// Algorithm Vectorized using AVX-512 on Intel Skylake" (2017); Blacher, Giesen, Kuehne, "Fast and
+// Robust Vectorized In-Place Sorting of Primitive Types" (2021).
 #pragma once
 
 #include <cstdint>
