@@ -133,6 +133,7 @@ template <class F, class Form, class T, class Apply>
 [[gnu::always_inline]] inline void run_vectors(T* result, const T* x, int64_t n, Apply apply) {
   for (int64_t i = 0; i < n; i += kLanes<T>) {
     const auto given = load(x + i);
+    fetch_ahead(result + i);
     store<T>(result + i, apply(given));
     if constexpr (requires { Form::unsure(given); }) {
       if (const int unsure = Form::unsure(given); unsure != 0) [[unlikely]] {
@@ -154,6 +155,7 @@ template <class F, int kCount, class T>
   LanesOf<T> given[kCount], doubt{};
   for (int k = 0; k < kCount; ++k) {
     given[k] = load(x + k * kLanes<T>);
+    fetch_ahead(result + k * kLanes<T>);
     store<T>(result + k * kLanes<T>, Form::apply(given[k], doubt));
   }
   if (unsure_lanes(doubt) == 0) [[likely]]

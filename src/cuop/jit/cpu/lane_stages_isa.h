@@ -73,7 +73,10 @@ struct LaneStages {
         store<T>(result + k * kLanes<T>, Form::last(stages[k], load(x + k * kLanes<T>)));
       }
       keep_order();
-      if constexpr (has_first) Form::first(load(x + i * kLanes<T>), stages[i], doubt);
+      if constexpr (has_first) {
+        fetch_ahead(result + i * kLanes<T>);
+        Form::first(load(x + i * kLanes<T>), stages[i], doubt);
+      }
     }
     return doubt;
   }
@@ -113,6 +116,7 @@ struct RegisterStages {
     for (; i < n - kStep; i += kStep) {
       for (int k = 0; k < kApart; ++k) {
         const int64_t at = i + k * kWide;
+        fetch_ahead(result + at);
         store<T>(result + at, Form::last(stages[k], load(x + at)));
         Form::first(load(x + at + kStep), stages[k], doubt);
       }

