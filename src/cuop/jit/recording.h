@@ -26,8 +26,7 @@ Layout layout_of_result(const Shape& shape, std::span<const Argument> arguments)
 /// recording.
 Tensor record_op(int code, OpTypes types, const Shape& shape, Device device,
                  std::span<const Argument> arguments);
-/// The same for a conversion; nothing when not recording or when the tensor is not pending (its
-/// conversion alone would gain nothing).
+/// The same for a conversion; nothing when not recording, nor of complex numbers to real ones.
 std::optional<Tensor> record_cast(const Tensor& tensor, DType dtype);
 /// For the reduction operators to call first, after their checks: takes over a reduction of a
 /// pending value over trailing axes (ascending, normalised) and returns its deferred result of

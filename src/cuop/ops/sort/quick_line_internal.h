@@ -46,11 +46,10 @@ class QuickLine {
     } else {
       sort_together(numbers);
     }
-    if (is_there && kKindOf<T> == jit::NumberKind::kSigned) return;  // whose numbers they are
     const int64_t step = is_descending ? -out_step : out_step;
     T* const first = is_descending ? to + (static_cast<int64_t>(count_) - 1) * out_step : to;
     each_piece([&](int64_t begin, int64_t end) {
-      kernels_.write(numbers + begin, end - begin, kKindOf<T>, numbers + begin);
+      kernels_.write(numbers + begin, end - begin, kKindOf<T>);
       if (is_there) return;
       for (int64_t i = begin; i < end; ++i) first[i * step] = std::bit_cast<T>(numbers[i]);
     });

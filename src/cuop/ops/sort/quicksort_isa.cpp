@@ -279,16 +279,16 @@ void read(const void* values, int64_t count, jit::NumberKind kind, Number* numbe
 }
 
 template <class Number>
-void write(const Number* numbers, int64_t count, jit::NumberKind kind, void* values) {
+void write(Number* numbers, int64_t count, jit::NumberKind kind) {
   using Key = std::make_unsigned_t<Number>;
   constexpr auto kTop = static_cast<Key>(std::numeric_limits<Number>::min());
   const auto decode_all = [&]<jit::NumberKind Kind>() {
-    each_of<Key>(numbers, count, values,
+    each_of<Key>(numbers, count, numbers,
                  [](Key number) { return jit::decode_key<Kind>(static_cast<Key>(number ^ kTop)); });
   };
   using enum jit::NumberKind;
   if (kind == kFloating) return decode_all.template operator()<kFloating>();
-  if (kind == kSigned) return decode_all.template operator()<kSigned>();
+  if (kind == kSigned) return;  // whose numbers they are
   decode_all.template operator()<kUnsigned>();
 }
 

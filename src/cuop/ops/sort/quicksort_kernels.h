@@ -15,9 +15,10 @@ namespace cuop::kernels {
 /// Of int32_t and int64_t, and of values that are as long.
 template <class Number>
 struct Quicksort {
-  /// Values that lie in a row as numbers of the same order, NaN above all, and back; in place too.
+  /// Values that lie in a row as numbers of the same order, NaN above all; in place too.
   void (*read)(const void* values, int64_t count, jit::NumberKind kind, Number* numbers);
-  void (*write)(const Number* numbers, int64_t count, jit::NumberKind kind, void* values);
+  /// The values back in the place of their numbers.
+  void (*write)(Number* numbers, int64_t count, jit::NumberKind kind);
   /// Sorts them, in rising order; Interrupted.
   void (*sort)(Number* numbers, int64_t count);
   /// Puts those below one of them, or else all that equal the least, first; how many those are:

@@ -70,11 +70,10 @@ void sort_in_rows(const Tensor& x, int axis, const Tensor& out, const Sort& sort
   const int64_t length = x.shape(axis);
   const std::optional<int> beside = axis_beside(x, axis, out);
   const int64_t width = beside ? x.shape(*beside) : 0;
-  const int64_t wanted = kTurned * backend::thread_count() / std::max<int64_t>(1, length);
-  const int64_t lines = std::min(width, std::max(kFewest, wanted));
-  if (lines * length < kLeast || lines * length > std::max(kMost, wanted * length)) {
-    return sort(x, axis, out);
-  }
+  const int64_t wanted = kTurned * backend::thread_count();
+  const int64_t lines = std::min(width, std::max(kFewest, wanted / std::max<int64_t>(1, length)));
+  const int64_t turned = lines * length;
+  if (turned < kLeast || turned > std::max(kMost, wanted)) return sort(x, axis, out);
   Shape others = x.shape();
   Strides in = x.strides(), to = out.strides();
   for (const int gone : {std::max(axis, *beside), std::min(axis, *beside)}) {
