@@ -43,19 +43,31 @@ TileMachine linked(int64_t memory) {
   return machine;
 }
 
-/// The call on all GPUs of the process, of which several read the second input; they share nothing
-/// with CUOP_PEER_MAPPING=0.
-void expect_shared(const TileOperation& operation, const std::vector<Tensor>& inputs,
-                   const Tensor& expected, int64_t bytes, double tolerance) {
+/// One run on all GPUs of the process, of which several read the second input. Returns the bytes
+/// that they took from each other.
+int64_t shared_by_run(const TileOperation& operation, const std::vector<Tensor>& inputs,
+                      const Tensor& expected, int64_t bytes, double tolerance) {
   TiledOptions options = within(bytes);
   if (env().peer_mapping.value) options.machine = linked(bytes);
   const Tensor result = run_tiled(dist::make_self_communicator(), operation, inputs, options);
   const TiledReport& report = *options.report;
   expect_close(result, expected, tolerance, operation.text);
   EXPECT_EQ(report.plan.shared > 0, env().peer_mapping.value) << report.plan.explain();
-  EXPECT_EQ(report.shared > 0, env().peer_mapping.value) << report.plan.explain();
   EXPECT_LE(report.peak, bytes);
   EXPECT_EQ(report.halvings, 0);
+  return report.shared;
+}
+
+/// GPUs share what they read at the same time, and nothing with CUOP_PEER_MAPPING=0. One whose
+/// thread the host lets run only when the other has read all brings all itself, so that a run may
+/// share nothing; not ten of them.
+void expect_shared(const TileOperation& operation, const std::vector<Tensor>& inputs,
+                   const Tensor& expected, int64_t bytes, double tolerance) {
+  int64_t shared = 0;
+  for (int run = 0; run < 10 && shared == 0 && !::testing::Test::HasFailure(); ++run) {
+    shared = shared_by_run(operation, inputs, expected, bytes, tolerance);
+  }
+  EXPECT_EQ(shared > 0, env().peer_mapping.value) << operation.text << " within " << bytes;
 }
 
 TEST_F(GpuSharedTiles, AProductsOperandsComeOnce) {
@@ -77,9 +89,14 @@ TEST_F(GpuSharedTiles, OperandsOfAConvolutionComeOnce) {
 TEST_F(GpuSharedTiles, AGpuWhoseUploadsAreUnderWayLeavesOthersTheirTurn) {
   SharedBoxes boxes;
   const Box box{{0, 0}, {512, 2048}};
-  /// Reads the box as one of two GPUs: how many pieces it brought. `begun` is told of the first.
-  const auto pieces_brought = [&](int index, bool is_held, std::promise<void>& begun,
-                                  std::future<void> go_on) {
+  struct Read {
+    int pieces = 0;  ///< that the GPU brought itself
+    std::shared_ptr<SharedBoxes::Offer> offer;
+  };
+  /// Reads the box as one of two GPUs, and offers it until the other has read it too. `begun` is
+  /// told of the first piece.
+  const auto read = [&](int index, bool is_held, std::promise<void>& begun,
+                        std::future<void> go_on) {
     const Device device{DeviceType::kCuda, index};
     const test::CurrentDeviceScope current(device);
     const backend::OwnedStream own(device);
@@ -100,20 +117,20 @@ TEST_F(GpuSharedTiles, AGpuWhoseUploadsAreUnderWayLeavesOthersTheirTurn) {
     letting_go.wait();
     EXPECT_EQ(to_device(part.local, kCpu).data<float>()[0], 1);
     EXPECT_EQ(to_device(part.local, kCpu).data<float>()[part.local.size() - 1], 2);
-    return pieces;
+    return Read{pieces, offer};
   };
   std::promise<void> first_begun, second_begun, go_on, at_once;
   auto first = std::async(std::launch::async,
-                          [&] { return pieces_brought(0, true, first_begun, go_on.get_future()); });
+                          [&] { return read(0, true, first_begun, go_on.get_future()); });
   first_begun.get_future().wait();
   at_once.set_value();
-  auto second = std::async(std::launch::async, [&] {
-    return pieces_brought(1, false, second_begun, at_once.get_future());
-  });
+  auto second = std::async(std::launch::async,
+                           [&] { return read(1, false, second_begun, at_once.get_future()); });
   second_begun.get_future().wait_for(std::chrono::seconds(5));  // it may find nothing to bring
   go_on.set_value();
-  EXPECT_EQ(first.get(), 1);
-  EXPECT_EQ(second.get(), 1);
+  const Read by_first = first.get(), by_second = second.get();
+  EXPECT_EQ(by_first.pieces, 1);
+  EXPECT_EQ(by_second.pieces, 1);
 }
 
 }  // namespace
