@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -67,6 +68,30 @@ TEST(ThreadPool, ServesSeveralCallersAtOnce) {
   }
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(total, 4 * 200 * 64);
+}
+
+// Copies to several GPUs at a time, and ranks that are threads: who comes second has helpers too.
+TEST(ThreadPool, EveryCallerHasHelpersWhereThereAreCores) {
+  if (core_count() < 2) GTEST_SKIP() << "needs two cores";
+  constexpr int kWanted = 4;  // of each caller itself and a worker, at the same time
+  std::atomic<int> present = 0;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  const auto stay = [&] {
+    ++present;
+    while (present < kWanted && std::chrono::steady_clock::now() < deadline) {
+      std::this_thread::yield();
+    }
+  };
+  std::vector<std::thread> callers;
+  for (int c = 0; c < 2; ++c) {
+    callers.emplace_back([&stay] {
+      set_thread_count(2);
+      parallel_for_each(2, 1, [&](int64_t) { stay(); });
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(present, kWanted);
+  EXPECT_LT(std::chrono::steady_clock::now(), deadline);
 }
 
 TEST(ThreadPool, DividesTheCoresByTheLocalRanks) {

@@ -113,7 +113,9 @@ class Pool {
   void offer(const std::shared_ptr<Job>& job, int helpers) {
     {
       const std::lock_guard lock(mutex_);
-      start(std::min(helpers, core_count()));
+      // Beside those that other callers have, who may be ranks or copies of several GPUs.
+      const int taken = started_ - idle_ + static_cast<int>(queue_.size());
+      start(std::min(taken + helpers, core_count()));
       helpers = std::min(helpers, started_);
       for (int i = 0; i < helpers; ++i) queue_.push_back(job);
     }
@@ -140,7 +142,9 @@ class Pool {
       std::shared_ptr<Job> job;
       {
         std::unique_lock lock(mutex_);
+        ++idle_;
         wake_.wait(lock, [this] { return !queue_.empty(); });
+        --idle_;
         job = std::move(queue_.front());
         queue_.pop_front();
       }
@@ -162,6 +166,7 @@ class Pool {
   std::condition_variable wake_;
   std::deque<std::shared_ptr<Job>> queue_;
   int started_ = 0;
+  int idle_ = 0;  ///< of them, that wait for a job
 };
 
 Pool* process_pool() {
