@@ -57,5 +57,17 @@ TEST(Interval, IsClippedToALength) {
   EXPECT_EQ(clipped({7, 9}, 5), (Interval{5, 5}));
 }
 
+TEST(BoxOf, ALayoutIsThatOfItsElements) {
+  const Layout whole = contiguous_layout({4, 5, 6});
+  const Layout part = slice(whole, {{1, 0, 2}, {3, 5, 6}});
+  EXPECT_EQ(part.shape, Shape({2, 5, 4}));
+  EXPECT_EQ(part.strides, whole.strides);
+  EXPECT_EQ(part.offset, 30 + 2);
+  const Layout from = slice(whole, {{11, 0, 2}, {13, 5, 6}}, {10, 0, 0});
+  EXPECT_EQ(from.offset, 30 + 2);
+  EXPECT_EQ(slice(contiguous_layout({}), whole_box({})).offset, 0);
+  EXPECT_EQ(slice(whole, {{2, 0, 0}, {2, 5, 6}}).size(), 0);
+}
+
 }  // namespace
 }  // namespace cuop

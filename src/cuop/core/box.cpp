@@ -68,6 +68,16 @@ bool overlap(const Box& a, const Box& b) {
   return true;
 }
 
+Layout slice(const Layout& layout, const Box& box, const Dims& origin) {
+  Layout result = layout;
+  for (int axis = 0; axis < box.ndim(); ++axis) {
+    const Interval wanted = box.interval(axis);
+    const int64_t first = origin.ndim() == 0 ? 0 : origin[axis];
+    result = slice(result, axis, wanted.low - first, wanted.length(), 1);
+  }
+  return result;
+}
+
 std::ostream& operator<<(std::ostream& out, const Box& box) {
   out << '[';
   for (int axis = 0; axis < box.ndim(); ++axis) {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <ostream>
 
-#include "cuop/core/dims.h"
+#include "cuop/core/layout.h"
 
 namespace cuop {
 
@@ -51,6 +51,10 @@ Box empty_box(int ndim);
 Box intersect(const Box& a, const Box& b);
 /// Whether there are any; makes no box.
 bool overlap(const Box& a, const Box& b);
+
+/// Where the elements of a box lie in memory, of a tensor whose first element has the indices
+/// `origin` (0 in every dimension where none are given).
+Layout slice(const Layout& layout, const Box& box, const Dims& origin = {});
 
 /// As [0:3, 2:5].
 std::ostream& operator<<(std::ostream& out, const Box& box);

@@ -14,50 +14,54 @@
 namespace cuop::dist {
 
 Tensor view_of(const Part& part, const Box& box) {
-  Layout layout = part.local.layout();
-  for (int axis = 0; axis < box.ndim(); ++axis) {
-    const Interval wanted = box.interval(axis);
-    layout = slice(layout, axis, wanted.low - part.box.low[axis], wanted.length(), 1);
-  }
-  return part.local.with_layout(layout);
+  return part.local.with_layout(slice(part.local.layout(), box, part.box.low));
 }
 
 namespace {
 
-/// Copies pieces that stay on this rank. What is large on a GPU goes on a stream of its own that
-/// begins where the rank's is now, beside what comes over links.
+/// Copies pieces that stay on this rank: on the host before ranks meet, on a GPU when what comes
+/// over links has been ordered, so that the links begin first. There what is large goes on a stream
+/// of its own that begins where the rank's was at construction.
 class KeptPieces : NonCopyable {
  public:
   KeptPieces(const RankMoves& moves, const Part& source, const Landing& landing)
-      : stream_(current_stream(source.device)) {
+      : moves_(moves), source_(source), stream_(current_stream(source.device)) {
     constexpr int64_t kLeastAside = 1 << 20;  // less takes no longer than waits for each other
     int64_t elements = 0;
-    for (const Piece& piece : moves.kept) elements += piece.box.size();
-    const bool is_aside = !source.device.is_cpu() && !moves.is_local && elements > 0 &&
-                          elements * itemsize(source.local.dtype()) >= kLeastAside;
-    std::vector<Tensor> landings;
-    for (const Piece& piece : moves.kept) landings.push_back(landing(piece));
-    if (is_aside) {
-      aside_.emplace(source.device);
-      backend::runtime(source.device).order(aside_->get(), stream_);
+    for (const Piece& piece : moves.kept) {
+      landings_.push_back(landing(piece));
+      elements += piece.box.size();
     }
-    const StreamScope scope(is_aside ? aside_->get() : stream_);
-    for (size_t i = 0; i < landings.size(); ++i) {
-      copy_into(landings[i], view_of(source, moves.kept[i].box));
+    const bool is_first = source.device.is_cpu() || moves.is_local;
+    if (is_first) {
+      copy_on(stream_);
+      return;
     }
+    if (elements == 0 || elements * itemsize(source.local.dtype()) < kLeastAside) return;
+    aside_.emplace(source.device);
+    backend::runtime(source.device).order(aside_->get(), stream_);
   }
-  /// What follows on the rank's stream waits for them.
-  ~KeptPieces() {
-    if (!aside_) return;
-    try {
-      backend::runtime(stream_.device).order(stream_, aside_->get());
-    } catch (const Error&) {
-      // The device is lost, which the next call that uses it says.
-    }
+
+  /// What has not been copied yet. What follows on the rank's stream waits for it.
+  void finish() {
+    if (!aside_) return copy_on(stream_);
+    copy_on(aside_->get());
+    backend::runtime(stream_.device).order(stream_, aside_->get());
   }
 
  private:
+  void copy_on(Stream stream) {
+    const StreamScope scope(stream);
+    for (size_t i = 0; i < landings_.size(); ++i) {
+      copy_into(landings_[i], view_of(source_, moves_.kept[i].box));
+    }
+    landings_.clear();
+  }
+
+  const RankMoves& moves_;
+  const Part& source_;
   Stream stream_;
+  std::vector<Tensor> landings_;  ///< of what has not been copied yet
   std::optional<backend::OwnedStream> aside_;
 };
 
@@ -65,7 +69,7 @@ class KeptPieces : NonCopyable {
 
 void exchange(Communicator& comm, const RankMoves& moves, const Part& source,
               const Landing& landing) {
-  const KeptPieces kept(moves, source, landing);
+  KeptPieces kept(moves, source, landing);
   if (moves.is_local) return;
 
   std::vector<Patch> sends, receives;
@@ -74,6 +78,7 @@ void exchange(Communicator& comm, const RankMoves& moves, const Part& source,
   }
   for (const Piece& piece : moves.receives) receives.push_back({piece.peer, landing(piece)});
   comm.exchange(sends, receives, current_stream(source.device));
+  kept.finish();
 }
 
 Tensor empty_in(const AxisOrder& order, const Shape& shape, DType dtype, Device device) {
