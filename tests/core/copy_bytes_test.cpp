@@ -29,12 +29,15 @@ class CopyBytes : public ::testing::Test {
 TEST_F(CopyBytes, EveryDistanceAndLength) {
   for (const int64_t distance : {0, 1, 4, 12, 31, 63, 64, 65, 1000, 4095}) {
     for (const int64_t bytes : {0, 1, 1023, 1024, 1025, 2047, 2048, 5000, 8192}) {
-      SetUp();
-      copy_bytes(to_ + distance, from_, bytes);
-      for (int64_t i = 0; i < kRoom; ++i) {
-        const int64_t at = i - distance;
-        ASSERT_EQ(to_[i], at >= 0 && at < bytes ? from_[at] : char{-1})
-            << i << " of " << bytes << " bytes, " << distance << " behind";
+      for (const auto copy : {&copy_bytes, &copy_bytes_past_caches}) {
+        SetUp();
+        copy(to_ + distance, from_, bytes);
+        for (int64_t i = 0; i < kRoom; ++i) {
+          const int64_t at = i - distance;
+          ASSERT_EQ(to_[i], at >= 0 && at < bytes ? from_[at] : char{-1})
+              << i << " of " << bytes << " bytes, " << distance
+              << " behind, past caches: " << (copy != &copy_bytes);
+        }
       }
     }
   }

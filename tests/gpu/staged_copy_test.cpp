@@ -86,6 +86,54 @@ TEST_F(GpuStagedCopy, IntoPartsOfTensorsOfTheHost) {
   EXPECT_TRUE(are_equal(turned, transpose(numbers({1100, 1300}))));
 }
 
+// What a GPU gives back in such lengths goes past the host's caches, by rows where rows are long.
+TEST_F(GpuStagedCopy, LongResultsOfEveryRowLength) {
+  const struct {
+    int64_t row, gap, first;
+  } rows[] = {{1 << 20, 0, 0}, {1025, 3, 1}, {1023, 1, 3}, {2048, 16, 5}, {100, 7, 2}};
+  for (const auto& [row, gap, first] : rows) {
+    const int64_t count = 33 * kMebibyte / 4 / row;
+    const Tensor gpu = to_device(numbers({count, row}), kGpu);
+    const Tensor frame = full({count + 2, row + gap + first}, -1, DType::kInt32);
+    const Tensor place = slice(slice(frame, 0, 1, count + 1), 1, first, first + row);
+    copy_across(place, gpu);
+    EXPECT_TRUE(are_equal(place, numbers({count, row}))) << row;
+    fill(place, -1);
+    EXPECT_TRUE(are_equal(frame, full(frame.shape(), -1, DType::kInt32))) << row;
+  }
+  const Tensor turned = empty({3000, 3000}, DType::kInt32);
+  copy_across(transpose(turned), to_device(numbers({3000, 3000}), kGpu));
+  EXPECT_TRUE(are_equal(transpose(turned), numbers({3000, 3000})));
+}
+
+TEST_F(GpuStagedCopy, IsFilledByThreadsBoxByBox) {
+  const Tensor host = numbers({3, 700, 1100});
+  const Tensor gpu = zeros(host.shape(), host.dtype(), kGpu);
+  std::atomic<int64_t> elements = 0;
+  const auto fill_from_host = [&](const Box& box, const Tensor& to) {
+    EXPECT_TRUE(to.is_contiguous());
+    EXPECT_EQ(to.shape(), box.shape());
+    elements += box.size();
+    copy_into(to, host.with_layout(slice(host.layout(), box)));
+  };
+  ASSERT_TRUE(staged_fill(gpu, fill_from_host));
+  EXPECT_EQ(elements, host.size());
+  EXPECT_TRUE(are_equal(to_device(gpu, kCpu), host));
+  EXPECT_FALSE(staged_fill(zeros({100}, DType::kInt32, kGpu), fill_from_host));  // too short
+  EXPECT_EQ(elements, host.size());
+}
+
+TEST_F(GpuStagedCopy, AnErrorOfWhoFillsEndsTheCopy) {
+  const Tensor gpu = zeros({64 * kMebibyte}, DType::kUInt8, kGpu);
+  std::atomic<int> calls = 0;
+  const auto fail = [&](const Box&, const Tensor&) {
+    if (++calls == 3) throw CommunicationError("the array's owner is gone");
+  };
+  EXPECT_THROW(staged_fill(gpu, fail), CommunicationError);
+  EXPECT_TRUE(are_equal(to_device(to_device(numbers({2000, 3000}), kGpu), kCpu),
+                        numbers({2000, 3000})));  // the stream and the slots serve on
+}
+
 TEST_F(GpuStagedCopy, RandomViews) {
   std::mt19937 random(7);
   const auto below = [&](int64_t most) {

@@ -1,8 +1,10 @@
 """Arrays of the host through the GPU in tiles, alone and beside a process that takes its memory."""
 
+import shutil
 import subprocess
 import sys
 
+import fresh_process
 import numpy as np
 import pytest
 from processes import IS_SIMULATED
@@ -103,3 +105,30 @@ def test_a_neighbour_that_takes_and_frees_memory_fails_nothing(neighbour):
         assert error < 5e-4, (run, error)
         halvings += report.halvings
     print(f"tiles were halved {halvings} times")
+
+
+# Boxes that are long enough to be read by several threads, in memory of rank 0's process.
+OF_RANK_0 = """
+import numpy as np
+
+from distributed_gpu.auto_executor import AutoExecutor
+
+auto = AutoExecutor(verbose=False)
+x = np.random.default_rng(0).standard_normal((2500, 1201))
+given = [x] if auto.is_master else [None]
+turned, sums = auto.transpose(*given), auto.sum(*given, dim=1)
+if auto.is_master:
+    np.testing.assert_array_equal(turned, x.T)
+    np.testing.assert_allclose(sums, x.sum(1), rtol=1e-12, atol=1e-12)
+assert str(auto.last_report.device).startswith("cuda"), auto.last_report.device
+print("passed", flush=True)
+"""
+
+
+def test_gpus_of_other_processes_read_the_arrays_where_they_lie():
+    if shutil.which("mpirun") is None or dist.mpi_unavailable_reason():
+        pytest.skip(f"NO MPI HERE: {dist.mpi_unavailable_reason()}")
+    command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2", sys.executable]
+    done = fresh_process.run([*command, "-c", OF_RANK_0], {"CUOP_DEVICE": "cuda"}, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["passed"] * 2

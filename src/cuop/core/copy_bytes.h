@@ -29,4 +29,8 @@ inline void copy_bytes(void* to, const void* from, int64_t bytes) {
   }
 }
 
+/// The same by stores that pass the caches: of many bytes that nobody reads soon. Others read a
+/// line of the destination before they write it, and drive out of the caches what is needed there.
+void copy_bytes_past_caches(void* to, const void* from, int64_t bytes);
+
 }  // namespace cuop

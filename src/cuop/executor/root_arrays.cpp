@@ -13,6 +13,7 @@
 #include "cuop/dist/packed.h"
 #include "cuop/memory/shared_memory.h"
 #include "cuop/ops/copy/copy.h"
+#include "cuop/ops/copy/staged_copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
 
@@ -128,11 +129,28 @@ Tensor new_result(const dist::Communicator& comm, const Header& header) {
 
 Tensor RootArray::read(const Box& box, Device device) const {
   if (!far_) return to_device(view_of(near_, box), device);
-  return to_device(read_far(box), device);
+  const Tensor part = empty(box.shape(), far_->dtype, device);
+  read_into(box, part);
+  return part;
 }
 
 void RootArray::read_into(const Box& box, const Tensor& place) const {
-  copy_across(place, far_ ? read_far(box) : view_of(near_, box));
+  if (!far_) return copy_across(place, view_of(near_, box));
+  if (place.device().is_cpu() && place.is_contiguous()) return read_far(box, place.data());
+  // By several threads, each into what the GPU takes it from.
+  const auto fill = [&](const Box& piece, const Tensor& to) {
+    Box there = piece;
+    for (int axis = 0; axis < box.ndim(); ++axis) {
+      const Interval range = piece.interval(axis);
+      there.set_interval(axis, {box.low[axis] + range.low, box.low[axis] + range.high});
+    }
+    read_far(there, to.data());
+  };
+  const bool is_stageable = !place.device().is_cpu() && place.is_contiguous();
+  if (is_stageable && staged_fill(place, fill)) return;
+  const Tensor part = empty(box.shape(), far_->dtype);
+  read_far(box, part.data());
+  copy_across(place, part);
 }
 
 int64_t RootArray::rows() const {
@@ -159,17 +177,16 @@ Tensor RootArray::read_beyond(const Box& box, Device device, bool is_wrapped) co
   return all;
 }
 
-Tensor RootArray::read_far(const Box& box) const {
+void RootArray::read_far(const Box& box, void* into) const {
   const auto& [address, layout, dtype, owner] = *far_;
-  const Tensor part = empty(box.shape(), dtype);
   const int64_t item = itemsize(dtype);
   const Runs runs = runs_of(box, layout);
   const int64_t bytes = runs.length * item;
-  auto* to = static_cast<char*>(part.data());
+  auto* to = static_cast<char*>(into);
   Dims at = box.low;
   constexpr int64_t kLookBytes = int64_t{32} << 20;  // bytes between two looks for an interrupt
   int64_t since = 0;
-  for (int64_t left = bytes > 0 ? part.nbytes() / bytes : 0; left > 0; --left) {
+  for (int64_t left = bytes > 0 ? box.size() / runs.length : 0; left > 0; --left) {
     int64_t offset = 0;
     for (int axis = 0; axis < layout.ndim(); ++axis) offset += at[axis] * layout.strides[axis];
     for (int64_t done = 0; done < bytes; done += kLookBytes) {
@@ -189,7 +206,6 @@ Tensor RootArray::read_far(const Box& box) const {
       at[axis] = box.low[axis];
     }
   }
-  return part;
 }
 
 void RootArray::write(const Box& box, const Tensor& tile) const {

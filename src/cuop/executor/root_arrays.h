@@ -58,7 +58,8 @@ class RootArray {
     DType dtype;
     int owner;
   };
-  Tensor read_far(const Box& box) const;
+  /// The box's elements to memory of the host, in row-major order.
+  void read_far(const Box& box, void* to) const;
   int64_t rows() const;  ///< of the array
 
   dist::Part near_;

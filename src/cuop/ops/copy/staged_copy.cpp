@@ -10,7 +10,7 @@
 
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/backend/runtime.h"
-#include "cuop/core/box.h"
+#include "cuop/core/copy_bytes.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/core/error.h"
 #include "cuop/core/interrupt.h"
@@ -18,15 +18,21 @@
 #include "cuop/memory/workspace.h"
 #include "cuop/ops/copy/copy_kernels.h"
 #include "cuop/ops/create/empty.h"
+#include "cuop/ops/strided.h"
 
 namespace cuop {
 namespace {
 
 constexpr int64_t kLeastBytes = 4 << 20;  // below, the driver's way has less to start
-constexpr int64_t kMostLanes = 16;        // threads; more share what the host's memory gives
-constexpr int64_t kSlots = 2;             // of each
+// Threads: 8 reach the speed of a link, and the slots of more, of copies both ways to several GPUs,
+// leave no room in the last-level cache, where the GPU finds what they have filled.
+constexpr int64_t kMostLanes = 8;
+constexpr int64_t kSlots = 2;  // of each
 constexpr int64_t kSmallestSlot = 256 << 10;
 constexpr int64_t kLargestSlot = 2 << 20;
+constexpr int64_t kLeastPastCaches = 32
+                                     << 20;  // copies from a GPU whose elements wait for their use
+constexpr int64_t kLeastRowPastCaches = 4 << 10;
 
 /// A row-major tensor in stretches of memory of at most so many bytes, in order: ranges of one axis
 /// at one place of the axes before it.
@@ -41,18 +47,15 @@ class Stretches {
 
   int64_t count() const { return places_ * ranges_; }
 
-  /// One of them of a tensor of this shape in any layout.
-  Layout of(Layout layout, int64_t i) const {
-    const Interval range = split_evenly({0, shape_[axis_]}, ranges_, i % ranges_);
-    layout.offset += range.low * layout.strides[axis_];
-    layout.shape[axis_] = range.length();
+  Box box(int64_t i) const {
+    Box box = whole_box(shape_);
+    box.set_interval(axis_, split_evenly({0, shape_[axis_]}, ranges_, i % ranges_));
     int64_t place = i / ranges_;
     for (int axis = axis_ - 1; axis >= 0; --axis) {
-      layout.offset += place % shape_[axis] * layout.strides[axis];
-      layout.shape[axis] = 1;
+      box.set_interval(axis, {place % shape_[axis], place % shape_[axis] + 1});
       place /= shape_[axis];
     }
-    return layout;
+    return box;
   }
 
  private:
@@ -61,17 +64,33 @@ class Stretches {
   int64_t ranges_ = 1, places_ = 1;
 };
 
+Tensor view_of(const Tensor& whole, const Box& box) {
+  return whole.with_layout(slice(whole.layout(), box));
+}
+
+/// to <- from, of one dtype and shape, on the host, past its caches where rows are long.
+void copy_rows_past_caches(const Tensor& to, const Tensor& from) {
+  const auto nest = make_loop_nest<2>(to.shape(), {&to.strides(), &from.strides()});
+  const int64_t item = itemsize(to.dtype()), row = nest.inner().size * item;
+  const bool has_rows = nest.inner().strides[0] == 1 && nest.inner().strides[1] == 1;
+  if (!has_rows || row < kLeastRowPastCaches) return kernels::strided_copy_cpu(to, from);
+  for (int64_t i = 0; i < nest.outer_size(); ++i) {
+    const auto offsets = nest.row_offsets(i);
+    copy_bytes_past_caches(static_cast<char*>(to.data()) + offsets[0] * item,
+                           static_cast<const char*>(from.data()) + offsets[1] * item, row);
+  }
+}
+
 /// One copy: stretches that threads take in turn, each with two page-locked slots of its own, of
 /// which it fills or empties one while the GPU copies the other.
 class StagedCopy : NonCopyable {
  public:
-  StagedCopy(const Tensor& dst, const Tensor& src, Stream stream)
-      : dst_(dst),
-        src_(src),
+  StagedCopy(const Tensor& on_gpu, Stream stream)
+      : on_gpu_(on_gpu),
         stream_(stream),
         lanes_(std::clamp<int64_t>(backend::thread_count(), 1, kMostLanes)),
-        slot_bytes_(std::clamp(dst.nbytes() / (lanes_ * kSlots), kSmallestSlot, kLargestSlot)),
-        stretches_(dst.shape(), itemsize(dst.dtype()), slot_bytes_),
+        slot_bytes_(std::clamp(on_gpu.nbytes() / (lanes_ * kSlots), kSmallestSlot, kLargestSlot)),
+        stretches_(on_gpu.shape(), itemsize(on_gpu.dtype()), slot_bytes_),
         // No stream uses it any more when it goes back: one order serves all.
         memory_(lanes_ * kSlots * slot_bytes_, Stream{stream.device},
                 backend::locked_memory(stream.device)),
@@ -88,15 +107,15 @@ class StagedCopy : NonCopyable {
     }
   }
 
-  void run() {
-    const bool is_upload = src_.device().is_cpu();
-    backend::parallel_for_each(lanes_, 1, [&](int64_t lane) {
-      try {
-        is_upload ? upload(lane * kSlots) : download(lane * kSlots);
-      } catch (...) {
-        next_ = stretches_.count();  // of no use to the others
-        throw;
-      }
+  void upload(const FillStage& fill) {
+    run([&](int64_t first) { upload(first, fill); });
+  }
+  void download(const Tensor& to) {
+    const auto empty_slot =
+        to.nbytes() >= kLeastPastCaches ? &copy_rows_past_caches : &kernels::strided_copy_cpu;
+    run([&](int64_t first) {
+      download(first,
+               [&](const Box& box, const Tensor& from) { empty_slot(view_of(to, box), from); });
     });
   }
 
@@ -106,14 +125,24 @@ class StagedCopy : NonCopyable {
     bool is_used = false;
   };
 
+  /// work(first slot of a thread) on every thread.
+  template <class Work>
+  void run(const Work& work) {
+    backend::parallel_for_each(lanes_, 1, [&](int64_t lane) {
+      try {
+        work(lane * kSlots);
+      } catch (...) {
+        next_ = stretches_.count();  // of no use to the others
+        throw;
+      }
+    });
+  }
+
   /// The next stretch that no thread has taken; none behind the last.
   std::optional<int64_t> take() {
     check_interrupt();
     const int64_t i = next_.fetch_add(1);
     return i < stretches_.count() ? std::optional(i) : std::nullopt;
-  }
-  Tensor stretch(const Tensor& whole, int64_t i) const {
-    return whole.with_layout(stretches_.of(whole.layout(), i));
   }
   Slot& slot(int64_t number) { return slots_[static_cast<size_t>(number)]; }
   /// What a stretch goes through, as a row-major tensor of the host that is like it.
@@ -130,37 +159,38 @@ class StagedCopy : NonCopyable {
     if (slot(number).is_used) slot(number).is_copied->synchronize();
   }
 
-  void upload(int64_t first) {
+  void upload(int64_t first, const FillStage& fill) {
     int64_t number = first;
     for (auto i = take(); i; i = take(), number = first + (number - first + 1) % kSlots) {
       wait(number);
-      const Tensor to = stretch(dst_, *i), between = staged(number, to);
-      kernels::strided_copy_cpu(between, stretch(src_, *i));
+      const Box box = stretches_.box(*i);
+      const Tensor to = view_of(on_gpu_, box), between = staged(number, to);
+      fill(box, between);
       start(number, to, between);
     }
     for (int64_t k = first; k < first + kSlots; ++k) wait(k);
   }
 
-  void download(int64_t first) {
+  template <class Empty>
+  void download(int64_t first, const Empty& empty_slot) {
     std::array<std::optional<int64_t>, kSlots> under_way;
     const auto begin = [&](int64_t k) {
       std::optional<int64_t>& i = under_way[static_cast<size_t>(k)];
       i = take();
       if (!i) return;
-      const Tensor from = stretch(src_, *i);
+      const Tensor from = view_of(on_gpu_, stretches_.box(*i));
       start(first + k, staged(first + k, from), from);
     };
     for (int64_t k = 0; k < kSlots; ++k) begin(k);
     for (int64_t k = 0; under_way[static_cast<size_t>(k)]; k = (k + 1) % kSlots) {
       wait(first + k);
-      const Tensor to = stretch(dst_, *under_way[static_cast<size_t>(k)]);
-      kernels::strided_copy_cpu(to, staged(first + k, to));
+      const Box box = stretches_.box(*under_way[static_cast<size_t>(k)]);
+      empty_slot(box, staged(first + k, view_of(on_gpu_, box)));
       begin(k);
     }
   }
 
-  const Tensor& dst_;
-  const Tensor& src_;
+  const Tensor& on_gpu_;
   Stream stream_;
   int64_t lanes_, slot_bytes_;
   Stretches stretches_;
@@ -179,18 +209,41 @@ bool is_staged(const Tensor& on_host, Device gpu) {
   return !backend::runtime(gpu).is_recording(current_stream(gpu));
 }
 
-bool staged_copy(const Tensor& dst, const Tensor& src) {
-  const Stream stream = current_stream(src.device().is_cpu() ? dst.device() : src.device());
+namespace {
+
+/// What `move` does with the copy of a tensor on a GPU. False where no memory can be locked.
+template <class Move>
+bool run_staged(const Tensor& on_gpu, const Move& move) {
+  const Stream stream = current_stream(on_gpu.device());
   // What the stream holds comes first, in a wait that hears an interrupt.
   backend::runtime(stream.device).synchronize(stream);
   std::optional<StagedCopy> copy;
   try {
-    copy.emplace(dst, src, stream);
+    copy.emplace(on_gpu, stream);
   } catch (const MemoryError&) {
     return false;
   }
-  copy->run();
+  move(*copy);
   return true;
+}
+
+}  // namespace
+
+bool staged_copy(const Tensor& dst, const Tensor& src) {
+  if (dst.device().is_cpu()) {
+    return run_staged(src, [&](StagedCopy& copy) { copy.download(dst); });
+  }
+  const auto fill = [&](const Box& box, const Tensor& to) {
+    kernels::strided_copy_cpu(to, view_of(src, box));
+  };
+  return run_staged(dst, [&](StagedCopy& copy) { copy.upload(fill); });
+}
+
+bool staged_fill(const Tensor& dst, const FillStage& fill) {
+  const Stream stream = current_stream(dst.device());
+  if (dst.nbytes() < kLeastBytes || backend::runtime(dst.device()).is_recording(stream))
+    return false;
+  return run_staged(dst, [&](StagedCopy& copy) { copy.upload(fill); });
 }
 
 }  // namespace cuop

@@ -8,6 +8,9 @@
 //                                ...
 #pragma once
 
+#include <functional>
+
+#include "cuop/core/box.h"
 #include "cuop/core/tensor.h"
 
 namespace cuop {
@@ -19,5 +22,13 @@ bool is_staged(const Tensor& on_host, Device gpu);
 /// dst <- src; one of them is on the host, the other on a GPU and row-major; of one dtype and
 /// shape. Done when the call returns. False, and nothing is done, where no memory can be locked.
 bool staged_copy(const Tensor& dst, const Tensor& src);
+
+/// Writes the elements of a box of an array to `to`, a row-major tensor of the host of the box's
+/// shape.
+using FillStage = std::function<void(const Box& box, const Tensor& to)>;
+/// dst <- an array of its shape that `fill` writes box by box, several threads at a time; dst is on
+/// a GPU and row-major. Done when the call returns. False, and nothing is done, where dst is so
+/// short that one thread does it as fast, in a graph, and where no memory can be locked.
+bool staged_fill(const Tensor& dst, const FillStage& fill);
 
 }  // namespace cuop
