@@ -54,3 +54,45 @@ def test_arrays_larger_than_memory(ranks, reads):
     written = run_under_mpirun(TILES, ranks, CUOP_PEER_MEMORY=reads)
     passed = sorted(int(rank) for rank in re.findall(r"\[rank (\d+)\] passed", written))
     assert passed == list(range(ranks)), written
+
+
+# Rank 0 is interrupted while rank 1 goes on with its tiles, and uses the memory that it gets next.
+LATE = """
+import time
+import numpy as np
+import cuop
+from cuop import dist, executor
+
+comm = dist.world()
+root = comm.rank == 0
+rng = np.random.default_rng(0)
+given = [rng.standard_normal((1200, 900)), rng.standard_normal((900, 1100))] if root else [None] * 2
+
+def interrupt(done, whole):
+    raise KeyboardInterrupt
+
+late = {"on_progress": interrupt} if root else {"on_tile": lambda low, high: time.sleep(0.02)}
+try:
+    executor.run(comm, executor.matmul(), given, memory_limit=300_000, **late)
+except (KeyboardInterrupt, cuop.CommunicationError):
+    pass
+else:
+    raise AssertionError("the interrupt was lost")
+if root:
+    held = [cuop.full((1200, 1100), 7.0, dtype="float64", device="cpu") for _ in range(6)]
+    end = time.monotonic() + 1.5
+    while time.monotonic() < end:
+        assert all((np.asarray(each) == 7).all() for each in held), "rank 1 wrote to other tensors"
+        time.sleep(0.05)
+made, report = executor.run(comm, executor.matmul(), given, memory_limit=300_000)
+if root:
+    assert report.plan.tiles > 50
+    np.testing.assert_allclose(np.asarray(made), given[0] @ given[1], rtol=1e-10, atol=1e-10)
+print("passed", flush=True)
+"""
+
+
+def test_who_is_late_in_a_failed_call_writes_to_nothing_else(tmp_path):
+    script = tmp_path / "late.py"
+    script.write_text(LATE)
+    assert run_under_mpirun(script, 2).split() == ["passed"] * 2

@@ -7,6 +7,8 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <numeric>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -211,26 +213,52 @@ TEST_F(PacketHubsOfOneHost, ASendThatIsGivenUpBeforeItIsReadEndsItsReceive) {
   EXPECT_THROW(receiving->test(), CommunicationError);
 }
 
+/// Addresses of which nothing is known: another process of that number, no process, no memory.
+std::vector<MemoryAddress> wrong_ones(const MemoryAddress& address) {
+  std::vector<MemoryAddress> wrong(3, address);
+  wrong[0].token[1] ^= 1;
+  wrong[1].process = 0x3fffffff;
+  wrong[2].token_at = 8;
+  return wrong;
+}
+
 TEST(PeerMemory, IsReadOfTheProcessThatIsMeantAlone) {
-  const std::vector<char> data(1000, 'd');
+  std::vector<char> data(1000);
+  std::iota(data.begin(), data.end(), 0);
   std::vector<char> space(600, ' ');
   const MemoryAddress address = address_of(data.data());
   ASSERT_TRUE(is_readable(address));
-  EXPECT_TRUE(read_memory(address, 400, 600, space.data()));
-  EXPECT_EQ(std::count(space.begin(), space.end(), 'd'), 600);
-
+  const MemoryRun runs[] = {{700, 300}, {0, 1}, {100, 299}};
+  EXPECT_TRUE(read_memory(address, runs, space.data()));
+  std::vector<char> expected(data.begin() + 700, data.end());
+  expected.push_back(data[0]);
+  expected.insert(expected.end(), data.begin() + 100, data.begin() + 399);
+  EXPECT_EQ(space, expected);
+  for (const MemoryAddress& wrong : wrong_ones(address)) EXPECT_FALSE(is_readable(wrong));
   MemoryAddress other = address;
-  other.token[1] ^= 1;  // a process of that number that has something else there
-  EXPECT_FALSE(is_readable(other));
-  other = address;
-  other.process = 0x3fffffff;  // no such process
-  EXPECT_FALSE(is_readable(other));
-  other = address;
-  other.token_at = 8;  // not mapped
-  EXPECT_FALSE(is_readable(other));
-  other = address;
   other.data = 8;
-  EXPECT_FALSE(read_memory(other, 0, 600, space.data()));
+  EXPECT_FALSE(read_memory(other, runs, space.data()));
+}
+
+TEST(PeerMemory, IsWrittenOfTheProcessThatIsMeantAlone) {
+  const std::vector<char> data(600, 'd');
+  const std::string untouched(1000, ' ');
+  std::string space = untouched;
+  const MemoryAddress address = address_of(space.data());
+  const MemoryRun runs[] = {{400, 599}, {10, 1}};
+  ASSERT_TRUE(is_writable(address));
+  for (const MemoryAddress& wrong : wrong_ones(address)) {
+    EXPECT_FALSE(is_writable(wrong));
+    EXPECT_FALSE(write_memory(wrong, runs, data.data()));
+  }
+  EXPECT_EQ(space, untouched);
+  EXPECT_TRUE(write_memory(address, runs, data.data()));
+  std::string expected = untouched;
+  expected.replace(400, 599, 599, 'd').replace(10, 1, 1, 'd');
+  EXPECT_EQ(space, expected);
+  MemoryAddress other = address;
+  other.data = 8;
+  EXPECT_FALSE(write_memory(other, runs, data.data()));
 }
 
 TEST_F(PacketHubs, ASendThatIsGivenUpBeforeItIsAskedForEndsItsReceive) {

@@ -91,6 +91,31 @@ struct SharedResults {
   }
 };
 
+/// Results of calls that have failed, in whose memory ranks of other processes may still write.
+/// They stay until the ranks of the call's communicator meet in another one, for good where they
+/// never do.
+struct AbandonedResults {
+  struct Result {
+    std::weak_ptr<dist::Communicator> comm;
+    Tensor array;
+  };
+  ForkMutex mutex;
+  std::vector<Result> all;
+
+  static AbandonedResults& instance() {
+    static AbandonedResults& results = *new AbandonedResults;
+    return results;
+  }
+  void keep(const dist::CommunicatorPtr& comm, const Tensor& array) {
+    const std::lock_guard lock(mutex);
+    all.push_back({comm, array});
+  }
+  void forget(const dist::CommunicatorPtr& comm) {
+    const std::lock_guard lock(mutex);
+    std::erase_if(all, [&](const Result& each) { return each.comm.lock() == comm; });
+  }
+};
+
 bool are_threads(const dist::Communicator& comm) {
   return comm.kind() == "thread" || comm.size() == 1;
 }
@@ -98,23 +123,6 @@ bool are_threads(const dist::Communicator& comm) {
 Tensor tensor_over(const std::shared_ptr<memory::SharedMemory>& memory, const Layout& layout,
                    DType dtype) {
   return from_memory(memory->data(), layout, dtype, kCpu, memory);
-}
-
-/// Elements in a row of memory that reading goes by: an array's box falls into such runs.
-struct Runs {
-  int64_t length = 1;  ///< elements of each
-  int axes = 0;        ///< leading axes that count them
-};
-
-Runs runs_of(const Box& box, const Layout& layout) {
-  Runs runs{1, layout.ndim()};
-  for (int axis = layout.ndim() - 1; axis >= 0; --axis) {
-    const int64_t length = box.interval(axis).length();
-    if (length != 1 && layout.strides[axis] != runs.length) break;
-    runs.length *= length;
-    runs.axes = axis;
-  }
-  return runs;
 }
 
 }  // namespace
@@ -127,102 +135,19 @@ Tensor new_result(const dist::Communicator& comm, const Header& header) {
   return tensor_over(shared, contiguous_layout(header.shape), header.dtype);
 }
 
-Tensor RootArray::read(const Box& box, Device device) const {
-  if (!far_) return to_device(view_of(near_, box), device);
-  const Tensor part = empty(box.shape(), far_->dtype, device);
-  read_into(box, part);
-  return part;
-}
-
-void RootArray::read_into(const Box& box, const Tensor& place) const {
-  if (!far_) return copy_across(place, view_of(near_, box));
-  if (place.device().is_cpu() && place.is_contiguous()) return read_far(box, place.data());
-  // By several threads, each into what the GPU takes it from.
-  const auto fill = [&](const Box& piece, const Tensor& to) {
-    Box there = piece;
-    for (int axis = 0; axis < box.ndim(); ++axis) {
-      const Interval range = piece.interval(axis);
-      there.set_interval(axis, {box.low[axis] + range.low, box.low[axis] + range.high});
-    }
-    read_far(there, to.data());
-  };
-  const bool is_stageable = !place.device().is_cpu() && place.is_contiguous();
-  if (is_stageable && staged_fill(place, fill)) return;
-  const Tensor part = empty(box.shape(), far_->dtype);
-  read_far(box, part.data());
-  copy_across(place, part);
-}
-
-int64_t RootArray::rows() const {
-  return far_ ? far_->layout.shape[0] : near_.box.interval(0).high;
-}
-
-Tensor RootArray::read_beyond(const Box& box, Device device, bool is_wrapped) const {
-  const int64_t rows = this->rows();
-  const Interval wanted = box.interval(0);
-  if (wanted.low >= 0 && wanted.high <= rows) return read(box, device);
-  const DType dtype = far_ ? far_->dtype : near_.local.dtype();
-  const Tensor all = zeros(box.shape(), dtype, device);
-  // Stretches of rows that lie together in the array.
-  for (int64_t row = is_wrapped ? wanted.low : std::max<int64_t>(0, wanted.low);
-       row < wanted.high;) {
-    if (rows == 0 || (!is_wrapped && row >= rows)) break;
-    const int64_t first = (row % rows + rows) % rows;
-    const int64_t count = std::min(rows - first, wanted.high - row);
-    Box piece = box;
-    piece.set_interval(0, {first, first + count});
-    copy_into(slice(all, 0, row - wanted.low, row - wanted.low + count), read(piece, device));
-    row += count;
-  }
-  return all;
-}
-
-void RootArray::read_far(const Box& box, void* into) const {
-  const auto& [address, layout, dtype, owner] = *far_;
-  const int64_t item = itemsize(dtype);
-  const Runs runs = runs_of(box, layout);
-  const int64_t bytes = runs.length * item;
-  auto* to = static_cast<char*>(into);
-  Dims at = box.low;
-  constexpr int64_t kLookBytes = int64_t{32} << 20;  // bytes between two looks for an interrupt
-  int64_t since = 0;
-  for (int64_t left = bytes > 0 ? box.size() / runs.length : 0; left > 0; --left) {
-    int64_t offset = 0;
-    for (int axis = 0; axis < layout.ndim(); ++axis) offset += at[axis] * layout.strides[axis];
-    for (int64_t done = 0; done < bytes; done += kLookBytes) {
-      const int64_t now = std::min(kLookBytes, bytes - done);
-      if (!dist::read_memory(address, offset * item + done, now, to + done)) {
-        throw CommunicationError("arrays of the root: its memory cannot be read any more", owner);
-      }
-      since += now;
-      if (since >= kLookBytes) {
-        since = 0;
-        check_interrupt();
-      }
-    }
-    to += bytes;
-    for (int axis = runs.axes - 1; axis >= 0; --axis) {
-      if (++at[axis] < box.high[axis]) break;
-      at[axis] = box.low[axis];
-    }
-  }
-}
-
-void RootArray::write(const Box& box, const Tensor& tile) const {
-  if (far_) throw ExecutionError("arrays of the root: another process's array is read-only");
-  const Tensor place = view_of(near_, box);
-  if (is_same_view(place, tile)) return;
-  copy_across(place, tile);
-}
-
 /// What the root tells of its arrays.
 struct RootArrays::Offer {
   int64_t number = 0;  ///< of what its threads are offered
   MemoryAddress process = {};
-  std::vector<MemoryAddress> addresses = {};
+  std::vector<MemoryAddress> addresses = {};  ///< the result's last, as of all below
   std::vector<Strides> strides = {};
   memory::SharedMemoryName result = {};  ///< no bytes: the result is not shared
-  Layout layout = {};                    ///< of the result in it
+  int64_t offset = 0;                    ///< of the result in it
+
+  /// Of one of them, from its first element on.
+  Layout layout(const std::vector<Header>& headers, size_t i) const {
+    return {headers[i].shape, strides[i], 0};
+  }
 
   std::string pack() const {
     Packer packer;
@@ -236,8 +161,7 @@ struct RootArrays::Offer {
          {result.process, result.descriptor, result.device, result.inode, result.bytes}) {
       packer.put(value);
     }
-    packer.put(layout.strides);
-    packer.put(layout.offset);
+    packer.put(offset);
     return packer.take();
   }
   static Offer unpack(const std::string& bytes, const std::vector<Header>& headers) {
@@ -245,25 +169,21 @@ struct RootArrays::Offer {
     Offer offer;
     offer.number = unpacker.number();
     offer.process = address_from(unpacker);
-    for (size_t i = 0; i + 1 < headers.size(); ++i) {
+    for (const Header& header : headers) {
       offer.addresses.push_back(address_from(unpacker));
       offer.strides.push_back(unpacker.dims());
-      if (offer.strides.back().ndim() != headers[i].shape.ndim()) unpacker.fail("other dimensions");
+      if (offer.strides.back().ndim() != header.shape.ndim()) unpacker.fail("other dimensions");
     }
     for (int64_t* value : {&offer.result.process, &offer.result.descriptor, &offer.result.device,
                            &offer.result.inode, &offer.result.bytes}) {
       *value = unpacker.number();
     }
+    offer.offset = unpacker.number();
     const Header& made = headers.back();
-    offer.layout = {made.shape, unpacker.dims(), unpacker.number()};
-    const bool has_layout = offer.result.bytes > 0;
-    if (has_layout && offer.layout.strides.ndim() != made.shape.ndim()) {
-      unpacker.fail("other dimensions");
-    }
-    if (has_layout && made.shape.ndim() > 0) {
-      const Extent reach = extent(offer.layout);
-      const int64_t item = itemsize(made.dtype);
-      if (reach.begin < 0 || reach.end * item > offer.result.bytes) {
+    if (offer.result.bytes > 0 && made.shape.ndim() > 0) {
+      const Extent reach = extent(offer.layout(headers, headers.size() - 1));
+      const int64_t first = offer.offset + reach.begin, last = offer.offset + reach.end;
+      if (first < 0 || last * itemsize(made.dtype) > offer.result.bytes) {
         unpacker.fail("a result beyond its memory");
       }
     }
@@ -272,34 +192,37 @@ struct RootArrays::Offer {
   }
 };
 
-RootArrays::RootArrays(dist::Communicator& comm, int root, const std::vector<Tensor>& arrays,
-                       const Tensor& into, const std::vector<Header>& headers,
+RootArrays::RootArrays(const dist::CommunicatorPtr& comm, int root,
+                       const std::vector<Tensor>& arrays, const Tensor& into,
+                       const std::vector<Header>& headers,
                        const std::vector<std::vector<Box>>& needs, PutTile put)
     : comm_(comm), root_(root), put_(std::move(put)), written_(needs.back()) {
-  const bool is_root = comm.rank() == root;
+  const bool is_root = comm->rank() == root;
   const Header& made = headers.back();
   std::shared_ptr<memory::SharedMemory> shared;
   Offer offer;
   if (is_root) {
-    result_ = into.is_defined() ? into : new_result(comm, made);
-    if (!are_threads(comm)) shared = SharedResults::instance().find(result_);
+    result_ = into.is_defined() ? into
+              : put_            ? new_result(*comm, made)
+                                : empty(made.shape, made.dtype);
+    if (!are_threads(*comm)) shared = SharedResults::instance().find(result_);
     if (shared) offer.result = shared->name();
-    offer.layout = result_.layout();
+    offer.offset = result_.layout().offset;
     offer.process = dist::address_of(nullptr);
-    for (const Tensor& array : arrays) {
-      offer.addresses.push_back(dist::address_of(array.data()));
-      offer.strides.push_back(array.strides());
-    }
     Offered& all = offered();
     const std::lock_guard lock(all.mutex);
     offer.number = offered_ = all.next++;
     boxes_ = std::make_shared<SharedBoxes>();
     Offered::Call& mine = all.calls[offered_] = {arrays, boxes_};
     mine.arrays.push_back(result_);
+    for (const Tensor& array : mine.arrays) {
+      offer.addresses.push_back(dist::address_of(array.data()));
+      offer.strides.push_back(array.strides());
+    }
   }
   const auto part = [](const Tensor& whole) { return Part{whole, whole_box(whole.shape()), kCpu}; };
-  if (comm.size() > 1) {
-    const std::string told = dist::broadcast_text(comm, is_root ? offer.pack() : "", root);
+  if (comm->size() > 1) {
+    const std::string told = dist::broadcast_text(*comm, is_root ? offer.pack() : "", root);
     offer = Offer::unpack(told, headers);
   }
   std::vector<Tensor> near;
@@ -320,31 +243,38 @@ RootArrays::RootArrays(dist::Communicator& comm, int root, const std::vector<Ten
   const bool has_own = !has_all_near && into.is_defined();
   if (!has_host && dist::is_readable(offer.process)) {
     if (!has_own && offer.result.bytes > 0) shared = memory::SharedMemory::open(offer.result);
-    has_host = has_own || shared != nullptr;
+    has_host = has_own || shared || (!put_ && dist::is_writable(offer.process));
   }
-  const bool all_near = dist::agree_all(comm, has_all_near);
-  if (all_near || dist::agree_all(comm, has_host)) {
+  const bool all_near = dist::agree_all(*comm, has_all_near);
+  AbandonedResults::instance().forget(comm);
+  if (all_near || dist::agree_all(*comm, has_host)) {
     way_ = all_near ? Way::kHere : Way::kHost;
-    for (size_t i = 0; i + 1 < headers.size(); ++i) {
-      if (has_all_near) {
-        arrays_.emplace_back(part(near[i]));
-      } else {
-        const Layout layout{headers[i].shape, offer.strides[i], 0};
-        arrays_.emplace_back(offer.addresses[i], layout, headers[i].dtype, comm.in_world(root));
-      }
+    const auto far = [&](size_t i) {
+      return RootArray(offer.addresses[i], offer.layout(headers, i), headers[i].dtype,
+                       comm->in_world(root));
+    };
+    const size_t last = headers.size() - 1;
+    for (size_t i = 0; i < last; ++i) {
+      arrays_.push_back(has_all_near ? RootArray(part(near[i])) : far(i));
     }
-    arrays_.emplace_back(part(has_all_near ? near.back()
-                              : has_own    ? into
-                                           : tensor_over(shared, offer.layout, made.dtype)));
+    if (has_all_near || has_own) {
+      arrays_.emplace_back(part(has_own ? into : near.back()));
+    } else if (shared) {
+      Layout layout = offer.layout(headers, last);
+      layout.offset = offer.offset;
+      arrays_.emplace_back(part(tensor_over(shared, layout, made.dtype)));
+    } else {
+      arrays_.push_back(far(last));
+    }
     return;
   }
   way_ = Way::kParts;
-  const auto rank = static_cast<size_t>(comm.rank());
+  const auto rank = static_cast<size_t>(comm->rank());
   for (size_t i = 0; i + 1 < headers.size(); ++i) {
     std::vector<Box> owners(needs[i].size(), empty_box(headers[i].shape.ndim()));
     owners[static_cast<size_t>(root)] = whole_box(headers[i].shape);
     const Part source{is_root ? arrays[i] : Tensor(), owners[rank], kCpu};
-    const Tensor mine = dist::fetch(comm, source, owners, needs[i], headers[i].dtype);
+    const Tensor mine = dist::fetch(*comm, source, owners, needs[i], headers[i].dtype);
     arrays_.emplace_back(Part{mine, needs[i][rank], kCpu});
   }
   const Box& box = written_[rank];
@@ -358,26 +288,28 @@ RootArrays::RootArrays(dist::Communicator& comm, int root, const std::vector<Ten
 
 RootArrays::~RootArrays() {
   if (offered_ == 0) return;
+  if (way_ == Way::kHost && !is_finished_) AbandonedResults::instance().keep(comm_, result_);
   Offered& all = offered();
   const std::lock_guard lock(all.mutex);
   all.calls.erase(offered_);
 }
 
 void RootArrays::write(const Box& box, const Tensor& tile) const {
-  const bool is_part = way_ == Way::kParts && comm_.rank() != root_;
+  const bool is_part = way_ == Way::kParts && comm_->rank() != root_;
   if (!put_ || is_part) return output().write(box, tile);
   put_(output().near().local, box, tile);
 }
 
 Tensor RootArrays::finish() {
-  const bool is_root = comm_.rank() == root_;
+  const bool is_root = comm_->rank() == root_;
   if (way_ != Way::kParts) {
-    if (comm_.size() > 1) comm_.barrier();  // all have written
+    if (comm_->size() > 1) comm_->barrier();  // all have written
+    is_finished_ = true;
     return is_root ? result_ : Tensor();
   }
   // The root has written its own box in place.
   std::vector<dist::Patch> sends, receives;
-  for (int r = 0; r < comm_.size(); ++r) {
+  for (int r = 0; r < comm_->size(); ++r) {
     const Box& box = written_[static_cast<size_t>(r)];
     if (r == root_ || box.empty()) continue;
     if (is_root && put_) {
@@ -385,9 +317,9 @@ Tensor RootArrays::finish() {
     } else if (is_root) {
       receives.push_back({r, view_of(output().near(), box)});
     }
-    if (comm_.rank() == r) sends.push_back({root_, output().near().local});
+    if (comm_->rank() == r) sends.push_back({root_, output().near().local});
   }
-  comm_.exchange(sends, receives);
+  comm_->exchange(sends, receives);
   for (const dist::Patch& patch : receives) {
     if (put_) put_(result_, written_[static_cast<size_t>(patch.peer)], patch.elements);
   }

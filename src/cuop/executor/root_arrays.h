@@ -3,8 +3,9 @@
 // first that all ranks can take:
 //
 //   here    the ranks are threads of the process: views of the arrays themselves
-//   host    processes of one host: read in the root's memory by the system; the result is memory
-//           that all of them share, or a file that all have mapped
+//   host    processes of one host: read and written in the root's memory by the system. A file that
+//           all have mapped is written there, and a result whose tiles have no box of it is memory
+//           that all share
 //   parts   otherwise each rank gets the boxes of all its tiles before the work, into its host's
 //           memory, and its results go to the root behind it
 #pragma once
@@ -16,9 +17,9 @@
 #include <vector>
 
 #include "cuop/core/noncopyable.h"
-#include "cuop/dist/comm/peer_memory.h"
-#include "cuop/dist/exec/exchange.h"
+#include "cuop/dist/comm/communicator.h"
 #include "cuop/dist/header.h"
+#include "cuop/executor/root_array.h"
 #include "cuop/executor/shared_boxes.h"
 
 namespace cuop::executor {
@@ -29,42 +30,6 @@ inline constexpr int kRoot = 0;
 /// New memory on the root's host into which all ranks can write: what `into` of RootArrays should
 /// be. Not collective.
 Tensor new_result(const dist::Communicator& comm, const dist::Header& header);
-
-/// One of the arrays, as a rank sees it.
-class RootArray {
- public:
-  /// All of it, or this rank's box of it, in memory of this process.
-  explicit RootArray(const dist::Part& part) : near_(part) {}
-  /// All of it, in the process of a rank `owner`, counted among all that were started together.
-  RootArray(const dist::MemoryAddress& address, const Layout& layout, DType dtype, int owner)
-      : far_(Far{address, layout, dtype, owner}) {}
-
-  /// The elements of a box on a device; a view of the array where it lies there.
-  Tensor read(const Box& box, Device device) const;
-  /// Copies the box to `place`, on any device.
-  void read_into(const Box& box, const Tensor& place) const;
-  /// The same of a box with rows (of dimension 0) outside of the array, which are zero or, with
-  /// `is_wrapped`, those of the opposite side.
-  Tensor read_beyond(const Box& box, Device device, bool is_wrapped) const;
-  /// The box's elements become those of `tile`. ExecutionError for an array of another process.
-  void write(const Box& box, const Tensor& tile) const;
-
-  const dist::Part& near() const { return near_; }
-
- private:
-  struct Far {
-    dist::MemoryAddress address;  ///< of element (0, 0, ...)
-    Layout layout;
-    DType dtype;
-    int owner;
-  };
-  /// The box's elements to memory of the host, in row-major order.
-  void read_far(const Box& box, void* to) const;
-  int64_t rows() const;  ///< of the array
-
-  dist::Part near_;
-  std::optional<Far> far_;
-};
 
 /// Puts the tile of a box of the result into the result's array.
 using PutTile = std::function<void(const Tensor& array, const Box& box, const Tensor& tile)>;
@@ -78,7 +43,7 @@ class RootArrays : NonCopyable {
   /// process gives as `into` its own way to the same memory, of a file that all map.
   /// needs[i][r]: all that rank r reads of array i; of the result what it writes. With `put` boxes
   /// of the result are not its array's, and it puts them there.
-  RootArrays(dist::Communicator& comm, int root, const std::vector<Tensor>& arrays,
+  RootArrays(const dist::CommunicatorPtr& comm, int root, const std::vector<Tensor>& arrays,
              const Tensor& into, const std::vector<dist::Header>& headers,
              const std::vector<std::vector<Box>>& needs, PutTile put = {});
   ~RootArrays();
@@ -97,7 +62,7 @@ class RootArrays : NonCopyable {
   struct Offer;
   const RootArray& output() const { return arrays_.back(); }
 
-  dist::Communicator& comm_;
+  dist::CommunicatorPtr comm_;
   int root_;
   PutTile put_;
   Way way_ = Way::kHere;
@@ -106,6 +71,7 @@ class RootArrays : NonCopyable {
   std::shared_ptr<SharedBoxes> boxes_;
   std::vector<Box> written_;  ///< by each rank
   int64_t offered_ = 0;       ///< number under which this process offers its arrays
+  bool is_finished_ = false;  ///< all ranks have written
 };
 
 }  // namespace cuop::executor

@@ -226,13 +226,13 @@ void PacketHub::read_piece(Incoming& message) {
   if (message.data == nullptr) {  // given up: its sender need not wait for it
     message.moved = message.length;
   } else {
-    const int64_t bytes = std::min(kPiece, message.length - message.moved);
-    if (!read_memory(*message.source, message.moved, bytes, message.data + message.moved)) {
+    const MemoryRun piece{message.moved, std::min(kPiece, message.length - message.moved)};
+    if (!read_memory(*message.source, {&piece, 1}, message.data + message.moved)) {
       message.source.reset();
       message.moved = 0;
       return ask_for_chunks(message);
     }
-    message.moved += bytes;
+    message.moved += piece.bytes;
   }
   if (message.moved < message.length) return;
   send_packet(message.src, {.kind = PacketKind::kRead, .id = message.id});

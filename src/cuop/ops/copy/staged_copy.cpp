@@ -110,13 +110,8 @@ class StagedCopy : NonCopyable {
   void upload(const FillStage& fill) {
     run([&](int64_t first) { upload(first, fill); });
   }
-  void download(const Tensor& to) {
-    const auto empty_slot =
-        to.nbytes() >= kLeastPastCaches ? &copy_rows_past_caches : &kernels::strided_copy_cpu;
-    run([&](int64_t first) {
-      download(first,
-               [&](const Box& box, const Tensor& from) { empty_slot(view_of(to, box), from); });
-    });
+  void download(const EmptyStage& empty) {
+    run([&](int64_t first) { download(first, empty); });
   }
 
  private:
@@ -171,8 +166,7 @@ class StagedCopy : NonCopyable {
     for (int64_t k = first; k < first + kSlots; ++k) wait(k);
   }
 
-  template <class Empty>
-  void download(int64_t first, const Empty& empty_slot) {
+  void download(int64_t first, const EmptyStage& empty) {
     std::array<std::optional<int64_t>, kSlots> under_way;
     const auto begin = [&](int64_t k) {
       std::optional<int64_t>& i = under_way[static_cast<size_t>(k)];
@@ -185,7 +179,7 @@ class StagedCopy : NonCopyable {
     for (int64_t k = 0; under_way[static_cast<size_t>(k)]; k = (k + 1) % kSlots) {
       wait(first + k);
       const Box box = stretches_.box(*under_way[static_cast<size_t>(k)]);
-      empty_slot(box, staged(first + k, view_of(on_gpu_, box)));
+      empty(box, staged(first + k, view_of(on_gpu_, box)));
       begin(k);
     }
   }
@@ -227,11 +221,23 @@ bool run_staged(const Tensor& on_gpu, const Move& move) {
   return true;
 }
 
+/// Whether a tensor of a GPU is worth stages, and its stream takes copies of the host: a graph does
+/// not.
+bool is_long(const Tensor& on_gpu) {
+  const Stream stream = current_stream(on_gpu.device());
+  return on_gpu.nbytes() >= kLeastBytes && !backend::runtime(stream.device).is_recording(stream);
+}
+
 }  // namespace
 
 bool staged_copy(const Tensor& dst, const Tensor& src) {
   if (dst.device().is_cpu()) {
-    return run_staged(src, [&](StagedCopy& copy) { copy.download(dst); });
+    const auto copy_rows =
+        dst.nbytes() >= kLeastPastCaches ? &copy_rows_past_caches : &kernels::strided_copy_cpu;
+    const auto empty = [&](const Box& box, const Tensor& from) {
+      copy_rows(view_of(dst, box), from);
+    };
+    return run_staged(src, [&](StagedCopy& copy) { copy.download(empty); });
   }
   const auto fill = [&](const Box& box, const Tensor& to) {
     kernels::strided_copy_cpu(to, view_of(src, box));
@@ -240,10 +246,11 @@ bool staged_copy(const Tensor& dst, const Tensor& src) {
 }
 
 bool staged_fill(const Tensor& dst, const FillStage& fill) {
-  const Stream stream = current_stream(dst.device());
-  if (dst.nbytes() < kLeastBytes || backend::runtime(dst.device()).is_recording(stream))
-    return false;
-  return run_staged(dst, [&](StagedCopy& copy) { copy.upload(fill); });
+  return is_long(dst) && run_staged(dst, [&](StagedCopy& copy) { copy.upload(fill); });
+}
+
+bool staged_empty(const Tensor& src, const EmptyStage& empty) {
+  return is_long(src) && run_staged(src, [&](StagedCopy& copy) { copy.download(empty); });
 }
 
 }  // namespace cuop

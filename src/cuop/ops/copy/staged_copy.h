@@ -30,5 +30,9 @@ using FillStage = std::function<void(const Box& box, const Tensor& to)>;
 /// a GPU and row-major. Done when the call returns. False, and nothing is done, where dst is so
 /// short that one thread does it as fast, in a graph, and where no memory can be locked.
 bool staged_fill(const Tensor& dst, const FillStage& fill);
+/// Takes the elements of a box of an array from `from`, a row-major tensor of the host.
+using EmptyStage = std::function<void(const Box& box, const Tensor& from)>;
+/// The other way: `empty` takes src, which is on a GPU and row-major.
+bool staged_empty(const Tensor& src, const EmptyStage& empty);
 
 }  // namespace cuop
