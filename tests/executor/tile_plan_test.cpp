@@ -95,6 +95,12 @@ TEST(TilePlan, RandomProblemsFallIntoTilesThatFit) {
   }
 }
 
+/// Of the rows of a matrix, which lie behind each other where they are whole.
+double stretch_seconds(const Box& box, const Shape& matrix) {
+  const bool is_whole = box.interval(1).length() == matrix[1];
+  return 2e-9 * static_cast<double>(is_whole ? 1 : box.interval(0).length());
+}
+
 /// Seconds of a device's tiles: while one works the inputs of the next come, where they are not
 /// there yet, and the result of the last goes.
 double pipelined(const Tiling& tiling, const TilePlan& plan, const TileMachine& machine) {
@@ -108,6 +114,7 @@ double pipelined(const Tiling& tiling, const TilePlan& plan, const TileMachine& 
         if (needed == there[i]) continue;
         const double bytes = static_cast<double>(needed.size()) * 4;
         const int readers = machine.between > 0 ? plan.reader(tiling, 0, i).count : 1;
+        uploaded += stretch_seconds(needed, tiling.inputs[i].shape);
         uploaded += bytes / readers / machine.upload;
         if (readers > 1) uploaded += bytes * (readers - 1) / readers / machine.between;
         there[i] = needed;
@@ -116,7 +123,7 @@ double pipelined(const Tiling& tiling, const TilePlan& plan, const TileMachine& 
       worked_before =
           std::exchange(worked, std::max(worked, uploaded) + flops / machine.device.flops);
     }
-    downloaded = std::max(downloaded, worked) +
+    downloaded = std::max(downloaded, worked) + stretch_seconds(tile.output, tiling.output.shape) +
                  static_cast<double>(tile.output.size()) * 4 / machine.download;
   }
   return downloaded;
@@ -138,12 +145,12 @@ TEST(TilePlan, TheTimeIsThatOfAPipelineOverTheTiles) {
     const double tiles = static_cast<double>(plan.tiles() * plan.steps);
     const double expected = pipelined(tiling, plan, host) + tiles * 1.5e-4;
     EXPECT_GT(plan.seconds, 0.96 * expected) << plan.explain();
-    EXPECT_LT(plan.seconds, 1.1 * expected) << plan.explain();
+    EXPECT_LT(plan.seconds, 1.11 * expected) << plan.explain();
   }
 }
 
 TEST(TilePlan, CandidatesAreAllThatWereWeighed) {
-  const TilePlan plan = plan_tiles(matmul(600, 500, 700), machine(4, kMiB));
+  const TilePlan plan = plan_tiles(matmul(600, 500, 700), machine(4, 4 * kMiB));
   std::vector<std::string> strategies;
   for (const TileCandidate& candidate : plan.candidates) {
     strategies.push_back(candidate.strategy);
@@ -348,6 +355,26 @@ TEST(TilePlan, ManyShortDimensionsAreCutToo) {
     EXPECT_TRUE(plan.is_feasible) << plan.to_string();
     EXPECT_LE(plan.memory, memory);
   }
+}
+
+// Boxes of whole images are one stretch of memory; of three longer dimensions a row is many.
+TEST(TilePlan, TheOutermostDimensionIsCutThoughItIsShort) {
+  ConvOptions options;
+  options.padding = {1};
+  for (const int devices : {1, 2}) {
+    const Tiling tiling = conv_tiles(options).describe(
+        {{{32, 64, 112, 112}, DType::kFloat32}, {{64, 64, 3, 3}, DType::kFloat32}});
+    const TilePlan plan = plan_tiles(tiling, machine(devices, 1000 * kMiB));
+    EXPECT_GT(plan.cuts[0], 1) << plan.explain();
+    EXPECT_EQ(plan.cuts[1] * plan.cuts[2] * plan.cuts[3], 1) << plan.explain();
+    EXPECT_EQ(plan.strategy, devices == 1 ? "one" : "dim 0");
+  }
+}
+
+TEST(TilePlan, OfEqualCutsThoseOfLongerStretchesAreTaken) {
+  const Header cube{{300, 300, 300, 300}, DType::kFloat32};
+  const TilePlan plan = plan_tiles(add_tiles().describe({cube, cube}), machine(1, 100 * kMiB));
+  EXPECT_LT(plan.cuts[2] * plan.cuts[3], 10) << plan.explain();  // 50 where any cuts would do
 }
 
 TEST(TilePlan, NothingToDo) {

@@ -12,6 +12,8 @@ namespace {
 
 /// Seconds that a tile costs beside its bytes and its flops: calls, launches, waits.
 constexpr double kTileSeconds = 1.5e-4;
+/// Seconds that a stretch of the host's memory costs beside its bytes, of those that threads share.
+constexpr double kStretchSeconds = 2e-9;
 /// Part of the time of moves beside arithmetic that shows all the same: both take the device's
 /// memory, and neither goes on evenly.
 constexpr double kShownMoves = 0.1;
@@ -30,6 +32,16 @@ int64_t saturated_sum(int64_t a, int64_t b) {
   return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<int64_t>::max() : sum;
 }
 
+/// Seconds for the stretches of a row-major array's memory that a box of it lies in.
+double seconds_of_stretches(const Shape& array, const Box& box) {
+  int64_t length = 1;
+  for (int axis = array.ndim() - 1; axis >= 0; --axis) {
+    length *= box.interval(axis).length();
+    if (box.interval(axis).length() < array[axis]) break;
+  }
+  return length == 0 ? 0.0 : kStretchSeconds * static_cast<double>(box.size() / length);
+}
+
 /// One way to cut a share, and what it costs.
 class CutShare {
  public:
@@ -44,8 +56,7 @@ class CutShare {
   /// What no cuts take less than: all bytes once, both ways at a time, and the arithmetic.
   double least_seconds() const {
     CutCosts whole = costs(Cuts(static_cast<size_t>(ndim_) + 1, 1), {});
-    const double up = seconds_of({whole.uploaded, whole.shared});
-    const double down = static_cast<double>(whole.downloaded) / machine_.download;
+    const double up = upload_seconds(whole), down = download_seconds(whole);
     return std::max(whole.compute, both_ways(up, down));
   }
 
@@ -65,11 +76,12 @@ class CutShare {
       const Reading largest = reading(i, cut, cuts, order);
       // All tiles together are as long as if they were even.
       const Reading usual = reading(i, split_evenly, cuts, order);
-      first_upload += seconds_of(sources(i, sent(largest.bytes)));
+      first_upload += seconds_of(sources(i, sent(largest.bytes))) + largest.gathered;
       const Sources usually = sources(i, sent(usual.bytes));
+      result.gathered += static_cast<double>(usual.loads) * usual.gathered;
       result.uploaded = saturated_sum(result.uploaded, saturated(usual.loads, usually.host));
       result.shared = saturated_sum(result.shared, saturated(usual.loads, usually.devices));
-      loads.push_back({usual.loads, seconds_of(usually)});
+      loads.push_back({usual.loads, seconds_of(usually) + usual.gathered});
       // The next comes while this one is used.
       result.memory += largest.bytes * (largest.loads > 1 ? 2 : 1);
     }
@@ -78,8 +90,11 @@ class CutShare {
     result.memory += made * ((tiles > steps ? 2 : 1) + (steps > 1 ? 1 : 0));
     result.memory += problem_.scratch_bytes(first, step);
     result.downloaded = share_.box.size() * itemsize(problem_.output.dtype);
+    const double last_scattered = seconds_of_stretches(problem_.output.shape, first);
+    result.scattered = last_scattered * static_cast<double>(tiles) / static_cast<double>(steps);
     const double last_download =
-        static_cast<double>(first.size() * itemsize(problem_.output.dtype)) / machine_.download;
+        static_cast<double>(first.size() * itemsize(problem_.output.dtype)) / machine_.download +
+        last_scattered;
     add_times(result, cuts, problem_.pace_of(first, step), first_upload, last_download,
               std::move(loads));
     return result;
@@ -96,18 +111,20 @@ class CutShare {
   struct Reading {
     int64_t bytes = 0;
     int64_t loads = 1;
+    double gathered = 0;  ///< seconds for the stretches that the bytes lie in
   };
   Reading reading(size_t input, Parts parts, const Cuts& cuts,
                   const std::vector<int>& order) const {
     const Box first = tile(parts, cuts, -1);
     const Interval step = step_of(parts, cuts, 0);
     const Box box = problem_.needed(input, first, step);
-    Reading result{bytes_of(problem_.inputs[input], box)};
+    const Header& array = problem_.inputs[input];
+    Reading result{bytes_of(array, box), 1, seconds_of_stretches(array.shape, box)};
     int64_t loops = 1;
     const auto enter = [&](int64_t count, const Box& next) {
       loops = saturated(loops, count);
       if (count == 1) return;
-      result.bytes = std::max(result.bytes, bytes_of(problem_.inputs[input], next));
+      result.bytes = std::max(result.bytes, bytes_of(array, next));
       if (next != box) result.loads = loops;
     };
     for (const int dim : order) {
@@ -132,6 +149,13 @@ class CutShare {
   double seconds_of(const Sources& bytes) const {
     const double here = static_cast<double>(bytes.host) / machine_.upload;
     return bytes.devices == 0 ? here : here + static_cast<double>(bytes.devices) / machine_.between;
+  }
+
+  double upload_seconds(const CutCosts& costs) const {
+    return seconds_of({costs.uploaded, costs.shared}) + costs.gathered;
+  }
+  double download_seconds(const CutCosts& costs) const {
+    return static_cast<double>(costs.downloaded) / machine_.download + costs.scattered;
   }
 
   /// The first tile, or of the second ones the neighbour along a dimension: halos are cut at edges,
@@ -201,8 +225,7 @@ class CutShare {
     const int64_t added = saturated(cuts.back() - 1, 3 * problem_.element_bytes());
     costs.compute += dist::compute_seconds(machine_.device, 0, saturated(added, share_.box.size()),
                                            problem_.computed);
-    const double up = seconds_of({costs.uploaded, costs.shared});
-    const double down = static_cast<double>(costs.downloaded) / machine_.download;
+    const double up = upload_seconds(costs), down = download_seconds(costs);
     // What the first tile reads has nothing to hide behind, nor has the last result.
     const int64_t tiles = product_of(cuts);
     const auto count = static_cast<double>(tiles);
@@ -242,6 +265,7 @@ class Search {
     if (share_.length(share_.ndim()) > 1) axes_.push_back(share_.ndim());
     std::stable_sort(axes_.begin(), axes_.end(),
                      [&](int a, int b) { return share_.length(a) > share_.length(b); });
+    search_outermost(axes_);
     cuts_ = Cuts(static_cast<size_t>(share_.ndim()) + 1, 1);
     const std::vector<int> searched = longest();
     least_tiles_ = std::min(least_tiles, product_of(finest(searched)));
@@ -377,12 +401,19 @@ class Search {
   int64_t limit_;
   int64_t least_tiles_ = 1;
   double least_seconds_ = 0;  ///< of all cuts, but for what tiles cost by their number
-  std::vector<int> axes_;     // that may be cut, the longest first; share_.ndim() is the steps
+  std::vector<int> axes_;     // that may be cut, the searched first; share_.ndim() is the steps
   Cuts cuts_;
   FoundCuts best_;
 };
 
 }  // namespace
+
+void search_outermost(std::vector<int>& axes) {
+  if (axes.size() <= kSearched) return;
+  const auto outermost = std::min_element(axes.begin(), axes.end());
+  const auto last = axes.begin() + static_cast<std::ptrdiff_t>(kSearched) - 1;
+  if (outermost > last) std::rotate(last, outermost, outermost + 1);
+}
 
 int64_t product_of(const std::vector<int64_t>& counts) {
   return std::accumulate(counts.begin(), counts.end(), int64_t{1}, saturated);

@@ -14,6 +14,10 @@ namespace cuop::executor {
 /// else fits.
 inline constexpr size_t kSearched = 3;
 
+/// Of dimensions in falling order of their length the outermost becomes one that is searched: its
+/// pieces are the longest stretches of memory. (A step is no dimension, and the greatest number.)
+void search_outermost(std::vector<int>& axes);
+
 /// What one device has to make.
 struct Share {
   Box box;
@@ -30,6 +34,8 @@ struct CutCosts {
   int64_t uploaded = 0;  ///< from the host
   int64_t shared = 0;    ///< from other devices
   int64_t downloaded = 0;
+  double gathered = 0;   ///< seconds that uploads take beside their bytes, as they lie in pieces
+  double scattered = 0;  ///< and downloads
   double compute = 0;
   double seconds = 0;
 };

@@ -41,6 +41,7 @@ std::vector<Choice> choices(const TileProblem& problem, int devices) {
   }
   std::stable_sort(dims.begin(), dims.end(),
                    [&](int a, int b) { return problem.output.shape[a] > problem.output.shape[b]; });
+  search_outermost(dims);
   if (dims.size() > kSearched) dims.resize(kSearched);
   std::vector<dist::SplitDim> named;
   for (const int dim : dims) named.push_back({dim, cat("dim ", dim)});
