@@ -26,7 +26,7 @@ SHAPES = (
     (65536, 4096),
     (16383, 16385),
 )
-ALONE, ROWS = 15, 3
+ALONE, ROWS = 75, 5
 
 
 def seconds_of(comm, x, sharding, times):
