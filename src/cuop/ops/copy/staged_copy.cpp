@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -15,6 +16,7 @@
 #include "cuop/core/error.h"
 #include "cuop/core/interrupt.h"
 #include "cuop/core/noncopyable.h"
+#include "cuop/core/spin.h"
 #include "cuop/memory/workspace.h"
 #include "cuop/ops/copy/copy_kernels.h"
 #include "cuop/ops/create/empty.h"
@@ -30,6 +32,9 @@ constexpr int64_t kMostLanes = 8;
 constexpr int64_t kSlots = 2;  // of each
 constexpr int64_t kSmallestSlot = 256 << 10;
 constexpr int64_t kLargestSlot = 2 << 20;
+// Threads that ask the driver all the time keep it from starting the copies of the others; this is
+// the half of what a slot's takes.
+constexpr std::chrono::microseconds kBetweenLooks{20};
 constexpr int64_t kLeastPastCaches = 32
                                      << 20;  // copies from a GPU whose elements wait for their use
 constexpr int64_t kLeastRowPastCaches = 4 << 10;
@@ -151,7 +156,11 @@ class StagedCopy : NonCopyable {
     slot(number).is_copied->record(stream_);
   }
   void wait(int64_t number) {
-    if (slot(number).is_used) slot(number).is_copied->synchronize();
+    const Slot& used = slot(number);
+    while (used.is_used && !used.is_copied->is_done()) {
+      check_interrupt();
+      spin_until([] { return false; }, kBetweenLooks);
+    }
   }
 
   void upload(int64_t first, const FillStage& fill) {
