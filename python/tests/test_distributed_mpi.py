@@ -71,6 +71,7 @@ given = [rng.standard_normal((1200, 900)), rng.standard_normal((900, 1100))] if 
 def interrupt(done, whole):
     raise KeyboardInterrupt
 
+before = cuop.memory_allocated("cpu")
 late = {"on_progress": interrupt} if root else {"on_tile": lambda low, high: time.sleep(0.02)}
 try:
     executor.run(comm, executor.matmul(), given, memory_limit=300_000, **late)
@@ -88,6 +89,8 @@ made, report = executor.run(comm, executor.matmul(), given, memory_limit=300_000
 if root:
     assert report.plan.tiles > 50
     np.testing.assert_allclose(np.asarray(made), given[0] @ given[1], rtol=1e-10, atol=1e-10)
+    del made, held
+    assert cuop.memory_allocated("cpu") == before, "the failed call's result is still there"
 print("passed", flush=True)
 """
 

@@ -95,24 +95,20 @@ struct SharedResults {
 /// They stay until the ranks of the call's communicator meet in another one, for good where they
 /// never do.
 struct AbandonedResults {
-  struct Result {
-    std::weak_ptr<dist::Communicator> comm;
-    Tensor array;
-  };
   ForkMutex mutex;
-  std::vector<Result> all;
+  std::multimap<uint64_t, Tensor> all;  ///< by the communicator's number
 
   static AbandonedResults& instance() {
     static AbandonedResults& results = *new AbandonedResults;
     return results;
   }
-  void keep(const dist::CommunicatorPtr& comm, const Tensor& array) {
+  void keep(const dist::Communicator& comm, const Tensor& array) {
     const std::lock_guard lock(mutex);
-    all.push_back({comm, array});
+    all.emplace(comm.number(), array);
   }
-  void forget(const dist::CommunicatorPtr& comm) {
+  void forget(const dist::Communicator& comm) {
     const std::lock_guard lock(mutex);
-    std::erase_if(all, [&](const Result& each) { return each.comm.lock() == comm; });
+    all.erase(comm.number());
   }
 };
 
@@ -192,44 +188,41 @@ struct RootArrays::Offer {
   }
 };
 
-RootArrays::RootArrays(const dist::CommunicatorPtr& comm, int root,
-                       const std::vector<Tensor>& arrays, const Tensor& into,
-                       const std::vector<Header>& headers,
+RootArrays::RootArrays(dist::Communicator& comm, int root, const std::vector<Tensor>& arrays,
+                       const Tensor& into, const std::vector<Header>& headers,
                        const std::vector<std::vector<Box>>& needs, PutTile put)
     : comm_(comm), root_(root), put_(std::move(put)), written_(needs.back()) {
-  const bool is_root = comm->rank() == root;
+  const bool is_root = comm.rank() == root;
   const Header& made = headers.back();
   std::shared_ptr<memory::SharedMemory> shared;
+  std::vector<Tensor> near;
   Offer offer;
   if (is_root) {
     result_ = into.is_defined() ? into
-              : put_            ? new_result(*comm, made)
+              : put_            ? new_result(comm, made)
                                 : empty(made.shape, made.dtype);
-    if (!are_threads(*comm)) shared = SharedResults::instance().find(result_);
+    if (!are_threads(comm)) shared = SharedResults::instance().find(result_);
     if (shared) offer.result = shared->name();
     offer.offset = result_.layout().offset;
     offer.process = dist::address_of(nullptr);
-    Offered& all = offered();
-    const std::lock_guard lock(all.mutex);
-    offer.number = offered_ = all.next++;
-    boxes_ = std::make_shared<SharedBoxes>();
-    Offered::Call& mine = all.calls[offered_] = {arrays, boxes_};
-    mine.arrays.push_back(result_);
-    for (const Tensor& array : mine.arrays) {
+    near = arrays;
+    near.push_back(result_);
+    for (const Tensor& array : near) {
       offer.addresses.push_back(dist::address_of(array.data()));
       offer.strides.push_back(array.strides());
     }
+    boxes_ = std::make_shared<SharedBoxes>();
+    Offered& all = offered();
+    const std::lock_guard lock(all.mutex);
+    offer.number = offered_ = all.next++;
+    all.calls[offered_] = {near, boxes_};
   }
   const auto part = [](const Tensor& whole) { return Part{whole, whole_box(whole.shape()), kCpu}; };
-  if (comm->size() > 1) {
-    const std::string told = dist::broadcast_text(*comm, is_root ? offer.pack() : "", root);
+  if (comm.size() > 1) {
+    const std::string told = dist::broadcast_text(comm, is_root ? offer.pack() : "", root);
     offer = Offer::unpack(told, headers);
   }
-  std::vector<Tensor> near;
-  if (is_root) {
-    near = arrays;
-    near.push_back(result_);
-  } else if (is_of_this_process(offer.process)) {
+  if (!is_root && is_of_this_process(offer.process)) {
     Offered& all = offered();
     const std::lock_guard lock(all.mutex);
     const auto found = all.calls.find(offer.number);
@@ -245,13 +238,13 @@ RootArrays::RootArrays(const dist::CommunicatorPtr& comm, int root,
     if (!has_own && offer.result.bytes > 0) shared = memory::SharedMemory::open(offer.result);
     has_host = has_own || shared || (!put_ && dist::is_writable(offer.process));
   }
-  const bool all_near = dist::agree_all(*comm, has_all_near);
+  const bool all_near = dist::agree_all(comm, has_all_near);
   AbandonedResults::instance().forget(comm);
-  if (all_near || dist::agree_all(*comm, has_host)) {
+  if (all_near || dist::agree_all(comm, has_host)) {
     way_ = all_near ? Way::kHere : Way::kHost;
     const auto far = [&](size_t i) {
       return RootArray(offer.addresses[i], offer.layout(headers, i), headers[i].dtype,
-                       comm->in_world(root));
+                       comm.in_world(root));
     };
     const size_t last = headers.size() - 1;
     for (size_t i = 0; i < last; ++i) {
@@ -269,12 +262,12 @@ RootArrays::RootArrays(const dist::CommunicatorPtr& comm, int root,
     return;
   }
   way_ = Way::kParts;
-  const auto rank = static_cast<size_t>(comm->rank());
+  const auto rank = static_cast<size_t>(comm.rank());
   for (size_t i = 0; i + 1 < headers.size(); ++i) {
     std::vector<Box> owners(needs[i].size(), empty_box(headers[i].shape.ndim()));
     owners[static_cast<size_t>(root)] = whole_box(headers[i].shape);
     const Part source{is_root ? arrays[i] : Tensor(), owners[rank], kCpu};
-    const Tensor mine = dist::fetch(*comm, source, owners, needs[i], headers[i].dtype);
+    const Tensor mine = dist::fetch(comm, source, owners, needs[i], headers[i].dtype);
     arrays_.emplace_back(Part{mine, needs[i][rank], kCpu});
   }
   const Box& box = written_[rank];
@@ -295,21 +288,21 @@ RootArrays::~RootArrays() {
 }
 
 void RootArrays::write(const Box& box, const Tensor& tile) const {
-  const bool is_part = way_ == Way::kParts && comm_->rank() != root_;
+  const bool is_part = way_ == Way::kParts && comm_.rank() != root_;
   if (!put_ || is_part) return output().write(box, tile);
   put_(output().near().local, box, tile);
 }
 
 Tensor RootArrays::finish() {
-  const bool is_root = comm_->rank() == root_;
+  const bool is_root = comm_.rank() == root_;
   if (way_ != Way::kParts) {
-    if (comm_->size() > 1) comm_->barrier();  // all have written
+    if (comm_.size() > 1) comm_.barrier();  // all have written
     is_finished_ = true;
     return is_root ? result_ : Tensor();
   }
   // The root has written its own box in place.
   std::vector<dist::Patch> sends, receives;
-  for (int r = 0; r < comm_->size(); ++r) {
+  for (int r = 0; r < comm_.size(); ++r) {
     const Box& box = written_[static_cast<size_t>(r)];
     if (r == root_ || box.empty()) continue;
     if (is_root && put_) {
@@ -317,9 +310,9 @@ Tensor RootArrays::finish() {
     } else if (is_root) {
       receives.push_back({r, view_of(output().near(), box)});
     }
-    if (comm_->rank() == r) sends.push_back({root_, output().near().local});
+    if (comm_.rank() == r) sends.push_back({root_, output().near().local});
   }
-  comm_->exchange(sends, receives);
+  comm_.exchange(sends, receives);
   for (const dist::Patch& patch : receives) {
     if (put_) put_(result_, written_[static_cast<size_t>(patch.peer)], patch.elements);
   }

@@ -27,8 +27,8 @@ namespace cuop::executor {
 /// The rank that gives a call's arrays and gets its result.
 inline constexpr int kRoot = 0;
 
-/// New memory on the root's host into which all ranks can write: what `into` of RootArrays should
-/// be. Not collective.
+/// New memory on the root's host that all ranks of the host can map, as tiles need that are no
+/// boxes of their array. Not collective.
 Tensor new_result(const dist::Communicator& comm, const dist::Header& header);
 
 /// Puts the tile of a box of the result into the result's array.
@@ -43,7 +43,7 @@ class RootArrays : NonCopyable {
   /// process gives as `into` its own way to the same memory, of a file that all map.
   /// needs[i][r]: all that rank r reads of array i; of the result what it writes. With `put` boxes
   /// of the result are not its array's, and it puts them there.
-  RootArrays(const dist::CommunicatorPtr& comm, int root, const std::vector<Tensor>& arrays,
+  RootArrays(dist::Communicator& comm, int root, const std::vector<Tensor>& arrays,
              const Tensor& into, const std::vector<dist::Header>& headers,
              const std::vector<std::vector<Box>>& needs, PutTile put = {});
   ~RootArrays();
@@ -62,7 +62,7 @@ class RootArrays : NonCopyable {
   struct Offer;
   const RootArray& output() const { return arrays_.back(); }
 
-  dist::CommunicatorPtr comm_;
+  dist::Communicator& comm_;
   int root_;
   PutTile put_;
   Way way_ = Way::kHere;

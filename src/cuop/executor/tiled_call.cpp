@@ -136,7 +136,7 @@ void append_difference(std::vector<Box>& result, Box box, const Box& other) {
 }
 
 struct Call {
-  const dist::CommunicatorPtr& comm;
+  dist::Communicator& comm;
   const Tiling& tiling;
   const TilePlan& plan;
   Device device;
@@ -148,12 +148,12 @@ struct Call {
     if (plan.shared > 0) {
       result.boxes = shared.boxes();
       for (size_t i = 0; i < tiling.inputs.size(); ++i) {
-        result.readers.push_back(plan.reader(tiling, comm->rank(), i));
+        result.readers.push_back(plan.reader(tiling, comm.rank(), i));
       }
     }
     // The margin was for what others take meanwhile.
     result.available = [where = device] { return usable_now(where, {0.0, std::nullopt}, 1); };
-    if (comm->rank() == kRoot) result.on_progress = options.on_progress;
+    if (comm.rank() == kRoot) result.on_progress = options.on_progress;
     return result;
   }
 
@@ -188,16 +188,16 @@ struct Call {
         needs[i].push_back(is_result ? plan.share(tiling, r) : plan.read(tiling, r, i));
       }
     }
-    const bool is_by_steps = plan.is_by_steps && comm->size() > 1;
+    const bool is_by_steps = plan.is_by_steps && comm.size() > 1;
     if (is_by_steps) {
       for (Box& box : needs.back()) box = empty_box(tiling.output.shape.ndim());
     }
     RootArrays shared(comm, kRoot, arrays, into, headers, needs,
                       tiling.place ? tiling.place->put : PutTile());
-    std::vector<Tile> tiles = tiles_of(tiling, plan, comm->rank());
+    std::vector<Tile> tiles = tiles_of(tiling, plan, comm.rank());
     if (!is_by_steps) {
       // Of ranks that do not reach the result all of their share goes there at the end.
-      const bool is_placed = shared.way() != RootArrays::Way::kParts || comm->rank() == kRoot;
+      const bool is_placed = shared.way() != RootArrays::Way::kParts || comm.rank() == kRoot;
       if (is_placed) {
         std::erase_if(tiles, [&](const Tile& tile) { return is_done(tile.output); });
       }
@@ -206,7 +206,7 @@ struct Call {
         if (options.on_tile && is_placed) options.on_tile(box);
       });
       Tensor result = shared.finish();
-      if (shared.way() == RootArrays::Way::kParts && comm->rank() == kRoot) tell_of_others();
+      if (shared.way() == RootArrays::Way::kParts && comm.rank() == kRoot) tell_of_others();
       return result;
     }
     Tiling partial = tiling;
@@ -224,9 +224,9 @@ struct Call {
       }
       copy_across(place, tile);
     });
-    const Tensor total = sum_over_ranks(*comm, tiling, plan, sums);
+    const Tensor total = sum_over_ranks(comm, tiling, plan, sums);
     const Tensor result = shared.finish();
-    if (comm->rank() == kRoot) copy_into(result, total);
+    if (comm.rank() == kRoot) copy_into(result, total);
     return result;
   }
 };
@@ -315,7 +315,7 @@ Tensor run_tiled(const dist::CommunicatorPtr& comm, const TileOperation& operati
       },
       [&] {
         const trace::Span span("tiles", "executor");
-        Call call{comm, tiling, plan, device, options};
+        Call call{*comm, tiling, plan, device, options};
         result = call.execute(arrays, into);
         const int64_t peak = dist::agree_max(*comm, call.run.peak);
         const int64_t halvings = dist::agree_max(*comm, call.run.halvings);

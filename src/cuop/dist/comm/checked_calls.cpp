@@ -1,4 +1,5 @@
 // The calls of a communicator, checked before they are run, and staged where they have to be.
+#include <atomic>
 #include <chrono>
 #include <numeric>
 #include <utility>
@@ -19,6 +20,11 @@
 namespace cuop::dist {
 
 using Kind = Collective::Kind;
+
+uint64_t Communicator::next_number() {
+  static std::atomic<uint64_t> next = 0;
+  return next++;
+}
 
 namespace {
 

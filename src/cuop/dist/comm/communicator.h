@@ -130,6 +130,8 @@ class Communicator {
  public:
   virtual ~Communicator() = default;
 
+  /// No other communicator of this process has it, or has had it.
+  uint64_t number() const { return number_; }
   virtual int rank() const = 0;
   virtual int size() const = 0;
   /// "self", "thread", "mpi" or "socket".
@@ -326,6 +328,8 @@ class Communicator {
   int64_t mapped_from_ = int64_t{64} << 10;
   Device gpu_ = kCpu;  // that calls have used last; the host before they have used any
   std::atomic<std::thread::id> user_ = {};  // whose calls these are now
+  static uint64_t next_number();
+  const uint64_t number_ = next_number();
   std::array<std::shared_ptr<const Machine>, 3> figures_;
   const HomeProcess process_;  // the rank's
 };

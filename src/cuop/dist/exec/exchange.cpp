@@ -42,12 +42,18 @@ class KeptPieces : NonCopyable {
     backend::runtime(source.device).order(aside_->get(), stream_);
   }
 
-  /// What has not been copied yet. What follows on the rank's stream waits for it.
-  void finish() {
-    if (!aside_) return copy_on(stream_);
-    copy_on(aside_->get());
-    backend::runtime(stream_.device).order(stream_, aside_->get());
+  /// What follows on the rank's stream waits for what has been copied beside it.
+  ~KeptPieces() {
+    if (!aside_) return;
+    try {
+      backend::runtime(stream_.device).order(stream_, aside_->get());
+    } catch (const Error&) {
+      // The device is lost, which the next call that uses it says.
+    }
   }
+
+  /// Copies what has not been copied yet.
+  void finish() { copy_on(aside_ ? aside_->get() : stream_); }
 
  private:
   void copy_on(Stream stream) {

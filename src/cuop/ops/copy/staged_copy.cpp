@@ -32,11 +32,11 @@ constexpr int64_t kMostLanes = 8;
 constexpr int64_t kSlots = 2;  // of each
 constexpr int64_t kSmallestSlot = 256 << 10;
 constexpr int64_t kLargestSlot = 2 << 20;
-// Threads that ask the driver all the time keep it from starting the copies of the others; this is
-// the half of what a slot's takes.
+// Half of the time that a slot's copy takes: threads that ask the driver all the time keep it from
+// starting the copies of the others.
 constexpr std::chrono::microseconds kBetweenLooks{20};
-constexpr int64_t kLeastPastCaches = 32
-                                     << 20;  // copies from a GPU whose elements wait for their use
+// Of copies from a GPU, whose elements are not used at once where they are so many.
+constexpr int64_t kLeastPastCaches = 32 << 20;
 constexpr int64_t kLeastRowPastCaches = 4 << 10;
 
 /// A row-major tensor in stretches of memory of at most so many bytes, in order: ranges of one axis
