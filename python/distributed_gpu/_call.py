@@ -115,16 +115,24 @@ def _root_tensors(function, mpi, arrays):
     return inputs
 
 
-@contextlib.contextmanager
-def told(mpi, call, before=""):
+class told:  # noqa: N801
     """Tells all ranks of an exception that this one meets before it can make its collective call, and
-    raises it as MPIError here; `before` begins what is said of it.
+    raises it as MPIError here; `before` begins what is said of it. A class, as a generator takes as
+    long as a short call.
     """
-    try:
-        yield
-    except MPIError:  # of which they know
-        raise
-    except Exception as error:
+
+    __slots__ = ("_before", "_call", "_mpi")
+
+    def __init__(self, mpi, call, before=""):
+        self._mpi, self._call, self._before = mpi, call, before
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        is_known = isinstance(error, MPIError)  # to the others
+        if is_known or not isinstance(error, Exception):
+            return False
         with contextlib.suppress(cuop.errors.Error):
-            dist.fail_together(mpi.comm, call, before + text_of(error))
-        raise _as_mpi_error(error, mpi.comm, before) from error
+            dist.fail_together(self._mpi.comm, self._call, self._before + text_of(error))
+        raise _as_mpi_error(error, self._mpi.comm, self._before) from error

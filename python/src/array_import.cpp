@@ -1,4 +1,6 @@
 // Anything array-like as a tensor, and where it goes when it is an argument of a call.
+#include <atomic>
+
 #include "cuop/backend/current_device.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/dist_tensor.h"
@@ -12,8 +14,21 @@ nb::object numpy(const char* function) { return nb::module_::import_("numpy").at
 
 namespace {
 
+/// A class of NumPy's, which stays known: to import a module again takes longer than most of a
+/// call. Importing lets other threads in, so that a class may be looked up by several of them.
+nb::handle class_of_numpy(std::atomic<PyObject*>& known, const char* name) {
+  PyObject* found = known.load(std::memory_order_acquire);
+  if (found == nullptr) {
+    found = numpy(name).release().ptr();
+    known.store(found, std::memory_order_release);
+  }
+  return found;
+}
+
 bool is_numpy(nb::handle object) {
-  return nb::isinstance(object, numpy("ndarray")) || nb::isinstance(object, numpy("generic"));
+  static constinit std::atomic<PyObject*> array = nullptr, number = nullptr;
+  return nb::isinstance(object, class_of_numpy(array, "ndarray")) ||
+         nb::isinstance(object, class_of_numpy(number, "generic"));
 }
 
 /// Calls `visit` for an argument and, when it is a list or a tuple, for its items, until one
@@ -184,8 +199,14 @@ bool shares_memory(nb::handle object, const Tensor& made) {
     return false;
   }
   if (!is_numpy(object) || made.size() == 0) return true;
-  const nb::object place = object.attr("__array_interface__")["data"][nb::int_(0)];
-  return nb::cast<uintptr_t>(place) == reinterpret_cast<uintptr_t>(made.data());
+  Py_buffer view{};
+  if (PyObject_GetBuffer(object.ptr(), &view, PyBUF_STRIDED_RO) != 0) {
+    PyErr_Clear();  // an array that the tensor is a copy of
+    return false;
+  }
+  const bool is_same = view.buf == made.data();
+  PyBuffer_Release(&view);
+  return is_same;
 }
 
 Tensor shared_or_placed(nb::handle object, std::optional<DType> dtype, std::optional<Device> device,

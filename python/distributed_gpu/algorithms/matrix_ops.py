@@ -29,10 +29,12 @@ def distributed_matmul(A, B, mpi, distributor, cost_model=None, strategy=None):
     """
     if strategy is None and cost_model is not None:
         strategy = _ask(cost_model, A, B, mpi)
-    check_manager(mpi, "distributed_matmul")
-    with told(mpi, "distributed_matmul"):
-        strategy = strategy_name(strategy)
-    return from_root(dist.matmul_from_root, mpi, {"A": A, "B": B}, strategy=strategy)
+    name = ""  # the planner's choice
+    if strategy is not None:
+        check_manager(mpi, "distributed_matmul")
+        with told(mpi, "distributed_matmul"):
+            name = strategy_name(strategy)
+    return from_root(dist.matmul_from_root, mpi, {"A": A, "B": B}, strategy=name)
 
 
 def _ask(cost_model, A, B, mpi):
