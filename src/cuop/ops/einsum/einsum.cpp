@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iomanip>
 #include <memory>
-#include <sstream>
 
 #include "cuop/core/byte_size.h"
 #include "cuop/core/error.h"
@@ -34,13 +33,20 @@ struct Planned {
   int64_t peak = 0;  ///< bytes, where they were asked for
 };
 
+/// Lengths or strides as they lie in memory: to write them out takes longer than a short product.
+void append(std::string& key, const Dims& dims) {
+  const int64_t count = dims.ndim();
+  key.append(reinterpret_cast<const char*>(&count), sizeof count);
+  key.append(reinterpret_cast<const char*>(dims.begin()),
+             static_cast<size_t>(count) * sizeof(int64_t));
+}
+
 std::string key_of(std::string_view equation, std::span<const Shape> shapes,
                    const PathOptions& options) {
-  std::ostringstream key;
-  key << equation;
-  for (const Shape& shape : shapes) key << ';' << shape;
-  key << text_of(options);
-  return key.str();
+  std::string key(equation);
+  key += ';';
+  for (const Shape& shape : shapes) append(key, shape);
+  return key + text_of(options);
 }
 
 /// Plans, or returns what the same arguments gave before.
@@ -134,13 +140,13 @@ std::shared_ptr<const Planned> planned_within(std::string_view equation,
                                               std::span<const Shape> shapes,
                                               const PathOptions& options, DType dtype,
                                               const Tensor* out) {
-  std::ostringstream key;
-  key << key_of(equation, shapes, options) << ", " << operands[0].device();
+  std::string key = cat(key_of(equation, shapes, options), ", ", operands[0].device());
   for (const Tensor& operand : operands) {
-    key << ';' << operand.dtype() << operand.strides();
+    key += static_cast<char>(operand.dtype());
+    append(key, operand.strides());
   }
-  if (out != nullptr) key << ", out " << out->strides();
-  return remembered(key.str(), [&] {
+  if (out != nullptr) append(key, out->strides());
+  return remembered(key, [&] {
     EinsumProblem problem = einsum_problem(equation, shapes);
     pairwise::CallLayouts layouts;
     layouts.dtype = dtype;

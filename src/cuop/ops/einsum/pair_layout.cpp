@@ -152,6 +152,8 @@ class OrderSearch {
           const Indices rows = without_first(left, moved_rows, batch);
           const Indices columns = without_first(right, moved_columns, batch);
           weigh({batch, rows, summed, columns});
+          // Orders of the same groups differ by what they copy alone.
+          if (moved_rows + moved_columns == 0 && best_.copied == 0) return;
         }
       }
     }

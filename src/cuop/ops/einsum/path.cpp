@@ -301,8 +301,12 @@ const char* name(PathSearch search) {
 }
 
 std::string text_of(const PathOptions& options) {
+  const auto* const search = std::get_if<PathSearch>(&options.order);
+  const bool is_usual = search != nullptr && *search == PathSearch::kAuto &&
+                        !options.largest_intermediate && !options.memory_limit;
+  if (is_usual) return "";  // a stream takes as long as a short product
   std::ostringstream text;
-  if (const auto* search = std::get_if<PathSearch>(&options.order)) {
+  if (search != nullptr) {
     if (*search != PathSearch::kAuto) text << ", " << name(*search);
   } else {
     text << ", path";
