@@ -102,8 +102,8 @@ struct Env {
       "auto"};
   EnvField<bool> peer_memory{"CUOP_PEER_MEMORY", "",
                              "0 sends what processes of one host have in its memory in messages, "
-                             "where each would read it in the other's or in memory that they "
-                             "share.",
+                             "where each would read it, and write results, in the other's or in "
+                             "memory that they share.",
                              true};
   EnvField<bool> split_products{
       "CUOP_SPLIT_PRODUCTS", "",
