@@ -33,7 +33,7 @@ constexpr int64_t kSlots = 2;  // of each
 constexpr int64_t kSmallestSlot = 256 << 10;
 constexpr int64_t kLargestSlot = 2 << 20;
 // Half of the time that a slot's copy takes: threads that ask the driver all the time keep it from
-// starting the copies of the others.
+// starting the copies of the others, where these go on.
 constexpr std::chrono::microseconds kBetweenLooks{20};
 // Of copies from a GPU, whose elements are not used at once where they are so many.
 constexpr int64_t kLeastPastCaches = 32 << 20;
@@ -159,7 +159,9 @@ class StagedCopy : NonCopyable {
     const Slot& used = slot(number);
     while (used.is_used && !used.is_copied->is_done()) {
       check_interrupt();
-      spin_until([] { return false; }, kBetweenLooks);
+      const bool goes_on = next_ < stretches_.count();
+      if (goes_on) spin_until([] { return false; }, kBetweenLooks);
+      std::this_thread::yield();
     }
   }
 
