@@ -73,7 +73,8 @@ bool has_no_array(nb::handle object) {
 /// The GPU of another library's array. What cannot be taken is complained about when it is
 /// converted for its own sake.
 std::optional<Device> device_of_gpu_array(nb::handle object) {
-  if (has_no_array(object) || is_numpy(object)) return std::nullopt;
+  const bool is_text = PyUnicode_Check(object.ptr()) != 0;  // as `mode` is
+  if (is_text || has_no_array(object) || is_numpy(object)) return std::nullopt;
   const bool is_array =
       (has_attribute(object, "__dlpack__") && !PyObject_CheckBuffer(object.ptr())) ||
       has_attribute(object, "__cuda_array_interface__");
