@@ -286,7 +286,8 @@ TEST(Tiled, WhatOthersTakeMeanwhileIsLeftToThem) {
       halvings += options.report->halvings;
     });
   }
-  EXPECT_GT(halvings, 20 / test::kCaseStep);
+  // Some 35 of all cases; a sanitizer tries too few of them to count.
+  EXPECT_GT(halvings, test::kIsSanitized ? 0 : 20);
 }
 
 TEST(Tiled, OperandsOnANarrowWireTakeWhatIsPlanned) {
