@@ -230,12 +230,14 @@ class CutShare {
     const int64_t tiles = product_of(cuts);
     const auto count = static_cast<double>(tiles);
     const double later = std::max(0.0, down - last_download);
-    const double moved = both_ways(std::max(0.0, up - first_upload), later);
+    // Stretches take the host's time, not the device's memory.
+    const double moved =
+        both_ways(std::max(0.0, up - first_upload), later) - costs.gathered - costs.scattered;
     // Results go beside all tiles but the first.
     const double download = later / static_cast<double>(std::max<int64_t>(1, tiles - cuts.back()));
     costs.seconds = first_upload + last_download +
                     pipelined(cuts, costs.compute / count, std::move(loads), download) +
-                    kShownMoves * std::min(costs.compute, moved) + count * kTileSeconds;
+                    kShownMoves * std::clamp(moved, 0.0, costs.compute) + count * kTileSeconds;
   }
 
   const TileProblem& problem_;
