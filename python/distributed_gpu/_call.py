@@ -115,7 +115,7 @@ def _root_tensors(function, mpi, arrays):
     return inputs
 
 
-class told:  # noqa: N801
+class told:
     """Tells all ranks of an exception that this one meets before it can make its collective call, and
     raises it as MPIError here; `before` begins what is said of it. A class, as a generator takes as
     long as a short call.

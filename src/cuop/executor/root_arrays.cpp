@@ -1,13 +1,11 @@
 #include "cuop/executor/root_arrays.h"
 
-#include <algorithm>
 #include <map>
 #include <mutex>
 #include <utility>
 
 #include "cuop/core/error.h"
 #include "cuop/core/fork_mutex.h"
-#include "cuop/core/interrupt.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/agree.h"
 #include "cuop/dist/packed.h"

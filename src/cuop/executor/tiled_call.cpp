@@ -21,7 +21,6 @@
 #include "cuop/executor/tile_run.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/empty.h"
-#include "cuop/ops/index/view.h"
 
 namespace cuop::executor {
 namespace {
@@ -218,11 +217,7 @@ struct Call {
         for (int dim = shape.ndim(); dim < tile.ndim(); ++dim) shape.push_back(tile.shape(dim));
         sums = empty(shape, tile.dtype());
       }
-      Tensor place = sums;
-      for (int dim = 0; dim < box.ndim(); ++dim) {
-        place = slice(place, dim, box.low[dim], box.high[dim]);
-      }
-      copy_across(place, tile);
+      copy_across(sums.with_layout(slice(sums.layout(), box)), tile);
     });
     const Tensor total = sum_over_ranks(comm, tiling, plan, sums);
     const Tensor result = shared.finish();

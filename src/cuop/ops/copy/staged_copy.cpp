@@ -206,12 +206,20 @@ class StagedCopy : NonCopyable {
 
 }  // namespace
 
+namespace {
+
+/// Whether so many bytes are worth stages, and the GPU's stream takes copies of the host: a graph
+/// does not.
+bool is_worth_stages(int64_t bytes, Device gpu) {
+  return bytes >= kLeastBytes && !backend::runtime(gpu).is_recording(current_stream(gpu));
+}
+
+}  // namespace
+
 bool is_staged(const Tensor& on_host, Device gpu) {
-  if (on_host.nbytes() < kLeastBytes) return false;
+  if (!is_worth_stages(on_host.nbytes(), gpu)) return false;
   // The driver takes page-locked memory as it lies, but without gaps.
-  if (on_host.is_contiguous() && backend::runtime(gpu).is_locked(on_host.data())) return false;
-  // A graph takes no copy of the host.
-  return !backend::runtime(gpu).is_recording(current_stream(gpu));
+  return !(on_host.is_contiguous() && backend::runtime(gpu).is_locked(on_host.data()));
 }
 
 namespace {
@@ -232,13 +240,6 @@ bool run_staged(const Tensor& on_gpu, const Move& move) {
   return true;
 }
 
-/// Whether a tensor of a GPU is worth stages, and its stream takes copies of the host: a graph does
-/// not.
-bool is_long(const Tensor& on_gpu) {
-  const Stream stream = current_stream(on_gpu.device());
-  return on_gpu.nbytes() >= kLeastBytes && !backend::runtime(stream.device).is_recording(stream);
-}
-
 }  // namespace
 
 bool staged_copy(const Tensor& dst, const Tensor& src) {
@@ -257,11 +258,13 @@ bool staged_copy(const Tensor& dst, const Tensor& src) {
 }
 
 bool staged_fill(const Tensor& dst, const FillStage& fill) {
-  return is_long(dst) && run_staged(dst, [&](StagedCopy& copy) { copy.upload(fill); });
+  return is_worth_stages(dst.nbytes(), dst.device()) &&
+         run_staged(dst, [&](StagedCopy& copy) { copy.upload(fill); });
 }
 
 bool staged_empty(const Tensor& src, const EmptyStage& empty) {
-  return is_long(src) && run_staged(src, [&](StagedCopy& copy) { copy.download(empty); });
+  return is_worth_stages(src.nbytes(), src.device()) &&
+         run_staged(src, [&](StagedCopy& copy) { copy.download(empty); });
 }
 
 }  // namespace cuop
