@@ -53,14 +53,31 @@ CUOP_FN CompensatedSum merge_lanes(CompensatedSum mine) {
   return mine;
 }
 
-/// The whole rounds of the n elements from `begin` on, by a warp; for its first thread.
-template <int Taken, class From>
+/// The whole rounds of the n elements from `begin` on, by a warp; for its first thread. `Ahead`
+/// rounds are read before the first of them is added, where few warps have to keep memory busy.
+template <int Taken, int Ahead, class From>
 CUOP_FN CompensatedSum fold_rounds(const From& from, int64_t begin, int64_t n) {
-  constexpr int kRound = 32 * Taken;
+  constexpr int kRound = 32 * Taken, kAhead = From::unrolled(Ahead);
   CompensatedSum mine{0.0, 0.0};
   const int64_t end = begin + n / kRound * kRound;
-#pragma unroll(From::unrolled(16 / Taken))
-  for (int64_t i = begin + threadIdx.x % 32; i < end; i += kRound) {
+  int64_t i = begin + threadIdx.x % 32;
+  if constexpr (kAhead > 1) {
+#pragma unroll 1
+    for (; i + (kAhead - 1) * kRound < end; i += kAhead * kRound) {
+      decltype(from[0]) ahead[kAhead][Taken];
+#pragma unroll
+      for (int k = 0; k < kAhead * Taken; ++k) ahead[k / Taken][k % Taken] = from[i + 32 * k];
+#pragma unroll
+      for (int round = 0; round < kAhead; ++round) {
+        double total = as_double(ahead[round][0]);
+#pragma unroll
+        for (int j = 1; j < Taken; ++j) total = total + as_double(ahead[round][j]);
+        mine.add(total);
+      }
+    }
+  }
+#pragma unroll 1
+  for (; i < end; i += kRound) {
     double total = as_double(from[i]);
 #pragma unroll(From::unrolled(Taken))
     for (int j = 1; j < Taken; ++j) total = total + as_double(from[i + 32 * j]);
@@ -91,7 +108,7 @@ CUOP_FN void compensated_short_rows(const WideSum& a) {
         static_cast<const Source*>(a.x) + offsets_at(a.kept, state).of[0], &a.reduced};
     CompensatedSum total{0.0, 0.0};
     if constexpr (Team == 32) {
-      total.merge(fold_rounds<Taken>(from, 0, a.length));
+      total.merge(fold_rounds<Taken, 16 / Taken>(from, 0, a.length));
       if (threadIdx.x % 32 != 0) continue;
     }
     add_rest<Taken>(total, from, 0, a.length);
@@ -117,23 +134,54 @@ CUOP_FN void for_runs(const WideSum& a, bool is_split, int64_t begin, int64_t en
   }
 }
 
-/// The states of all parts, `apart` states from each other, as a balanced tree in the first of
-/// them. `Lanes` threads share it, this one is the `lane`-th; all threads of the block must come.
-template <int Lanes>
-CUOP_FN CompensatedSum merge_parts(CompensatedSum* states, int64_t parts, int64_t apart, int lane,
-                                   bool is_there) {
-#pragma unroll 1
-  for (int64_t step = 1; step < parts; step *= 2) {
-    for (int64_t i = 2 * step * lane; is_there && i + step < parts; i += 2 * step * Lanes) {
-      CompensatedSum into = load_fresh(states + i * apart);
-      into.merge(load_fresh(states + (i + step) * apart));
-      states[i * apart] = into;
+/// States of one block's columns (one column: a row's), of which `Lanes` threads share each.
+template <int Columns, int Lanes>
+struct SharedStates {
+  CompensatedSum* shared;  ///< [parts][Columns]
+  int column, lane;
+  bool is_there;  ///< whether there is such a column
+
+  CUOP_FN CompensatedSum& at(int i) const { return shared[i * Columns + column]; }
+
+  /// at(0) <- `count` states that other blocks have written, `apart` from each other, as a balanced
+  /// tree. All threads of the block must come.
+  CUOP_FN void merge(const CompensatedSum* states, int count, int64_t apart) const {
+#pragma unroll 4
+    for (int i = lane; i < count; i += Lanes) {
+      if (is_there) at(i) = load_fresh(states + i * apart);
     }
     __syncthreads();
+#pragma unroll 1
+    for (int step = 1; step < count; step *= 2) {
+      for (int i = 2 * step * lane; is_there && i + step < count; i += 2 * step * Lanes) {
+        at(i).merge(at(i + step));
+      }
+      __syncthreads();
+    }
   }
-  CompensatedSum total{0.0, 0.0};
-  if (is_there) total.merge(load_fresh(states));
-  return total;
+};
+
+/// The states of all parts, `apart` from each other, merged as a balanced tree: by the last block
+/// of each group of `Together` parts, then of groups. Whether this block, which has written `part`,
+/// has the total, in on.at(0). All threads of the block must come.
+template <int Together, class States>
+CUOP_FN bool merge_parts(const States& on, CompensatedSum* states, int64_t apart, int64_t part,
+                         int64_t parts, unsigned* arrivals) {
+#pragma unroll 1
+  while (true) {
+    const int64_t group = part / Together, first = group * Together;
+    const int64_t left = parts - first;
+    const int count = left < Together ? static_cast<int>(left) : Together;
+    if (!is_last_of(count, arrivals + group)) return false;
+    CompensatedSum* const own = states + first * apart;
+    on.merge(own, count, apart);
+    if (parts <= Together) return true;
+    if (on.is_there && on.lane == 0) *own = on.at(0);
+    part = group;
+    parts = divide_up(parts, int64_t(Together));
+    arrivals += parts;
+    apart *= Together;
+  }
 }
 
 /// Rows of several runs: a block takes one part. Where IsLinear holds and there are several axes,
@@ -142,7 +190,8 @@ template <class Source, int Taken, bool IsLinear, class Result>
 CUOP_FN void compensated_rows(const WideSum& a) {
   // Between the ends of rows of at least kShortRun elements, and of chunks.
   constexpr int kMaxRuns = kRowPart / kShortRun + 16;
-  constexpr int kWarps = kSumThreads / 32;
+  constexpr int kWarps = kSumRowThreads / 32;
+  static_assert(kMaxRuns >= kRowPartsTogether);
   __shared__ CompensatedSum rounds[kMaxRuns];
   const int warp = static_cast<int>(threadIdx.x) / 32;
   const bool is_split = IsLinear && a.reduced.axes > 1;
@@ -159,8 +208,8 @@ CUOP_FN void compensated_rows(const WideSum& a) {
     int run = 0;
     for_runs(a, is_split, begin, end, [&](int64_t from, int64_t to) {
       if (run % kWarps == warp) {
-        const CompensatedSum folded =
-            fold_rounds<Taken>(elements(from), IsLinear ? 0 : from, to - from);
+        const CompensatedSum folded = fold_rounds < Taken,
+                             Taken == 1 ? 16 : 8 > (elements(from), IsLinear ? 0 : from, to - from);
         if (threadIdx.x % 32 == 0) rounds[run] = folded;
       }
       ++run;
@@ -178,8 +227,11 @@ CUOP_FN void compensated_rows(const WideSum& a) {
     if (a.parts > 1) {
       CompensatedSum* const partials = static_cast<CompensatedSum*>(a.partials) + state * a.parts;
       if (threadIdx.x == 0) partials[part] = total;
-      if (!is_last_of(a.parts, a.arrivals + state)) continue;
-      total = merge_parts<kSumThreads>(partials, a.parts, 1, static_cast<int>(threadIdx.x), true);
+      const SharedStates<1, kSumRowThreads> on{rounds, 0, static_cast<int>(threadIdx.x), true};
+      unsigned* const arrivals = a.arrivals + state * groups_of_parts(a.parts, kRowPartsTogether);
+      if (!merge_parts<kRowPartsTogether>(on, partials, 1, part, a.parts, arrivals)) continue;
+      total = CompensatedSum{0.0, 0.0};
+      total.merge(on.at(0));
     }
     if (threadIdx.x == 0) finish_compensated<Result>(a, state, total);
     __syncthreads();  // the rounds have been read
@@ -217,6 +269,7 @@ template <class Source, int Taken, bool IsLinear, class Result>
 CUOP_FN void compensated_columns(const WideSum& a) {
   constexpr int kColumns = kSumColumns, kLanes = kSumThreads / kColumns;
   constexpr int kMaxChunks = 64, kVector = 8;
+  static_assert(kMaxChunks >= kColumnPartsTogether);
   __shared__ CompensatedSum chunks[kMaxChunks][kColumns];
   const int column = static_cast<int>(threadIdx.x) % kColumns;
   const int lane = static_cast<int>(threadIdx.x) / kColumns;
@@ -247,8 +300,14 @@ CUOP_FN void compensated_columns(const WideSum& a) {
     if (a.parts > 1) {
       CompensatedSum* const partials = static_cast<CompensatedSum*>(a.partials) + state;
       if (is_there && lane == 0) partials[part * a.states] = total;
-      if (!is_last_of(a.parts, a.arrivals + group)) continue;
-      total = merge_parts<kLanes>(partials, a.parts, a.states, lane, is_there);
+      const SharedStates<kColumns, kLanes> on{chunks[0], column, lane, is_there};
+      unsigned* const arrivals =
+          a.arrivals + group * groups_of_parts(a.parts, kColumnPartsTogether);
+      if (!merge_parts<kColumnPartsTogether>(on, partials, a.states, part, a.parts, arrivals)) {
+        continue;
+      }
+      total = CompensatedSum{0.0, 0.0};
+      if (is_there) total.merge(on.at(0));
     }
     if (is_there && lane == 0) finish_compensated<Result>(a, state, total);
     __syncthreads();  // the chunks have been read

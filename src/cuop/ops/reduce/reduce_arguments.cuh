@@ -9,6 +9,19 @@ namespace cuop::jit {
 inline constexpr int kSumThreads = 256;
 /// Columns of a block where sums run along them.
 inline constexpr int kSumColumns = 32;
+/// Threads of a block of compensated sums of rows: a warp for each chunk of its part.
+inline constexpr int kSumRowThreads = 128;
+/// Parts of a state that one block merges, of rows and of columns: powers of two.
+inline constexpr int kRowPartsTogether = 256, kColumnPartsTogether = 64;
+/// Groups of so many parts, and groups of groups, down to one: each has a last block.
+CUOP_FN constexpr int64_t groups_of_parts(int64_t parts, int64_t together) {
+  int64_t groups = 0;
+  do {
+    parts = (parts + together - 1) / together;
+    groups += parts;
+  } while (parts > 1);
+  return groups;
+}
 
 /// Sums over the axes `reduced` for each place along `kept`.
 struct WideSum {
@@ -24,7 +37,7 @@ struct WideSum {
   int64_t units, parts;
   int64_t chunk;   ///< compensated: elements (rows) that have states of their own. exact: of a part
   void* partials;  ///< where parts > 1
-  unsigned* arrivals;  ///< zeros, one for each group of units; zeros again afterwards
+  unsigned* arrivals;  ///< zeros, one for each group of units or parts; zeros again afterwards
 };
 
 /// The states of neighbouring rows that were folded side by side, and of those that were left over.

@@ -48,16 +48,19 @@ void plan_rows(WideSumPlan& plan, const FoldPlan& fold) {
   plan.arguments.parts = divide_up(plan.arguments.length, FoldCuts::kPart);
   plan.arguments.units = plan.arguments.states * plan.arguments.parts;
   plan.blocks = plan.arguments.units;
-  plan.arrivals = plan.arguments.states;
+  plan.arrivals =
+      plan.arguments.states * jit::groups_of_parts(plan.arguments.parts, jit::kRowPartsTogether);
 }
 
 void plan_columns(WideSumPlan& plan, const FoldPlan& fold) {
   plan.form.kind = Kind::kColumns;
   plan.arguments.chunk = fold.is_direct ? FoldCuts::kMaxRowChunk : FoldCuts::kPackedRows;
   plan.arguments.parts = divide_up(plan.arguments.length, FoldCuts::kRowPart);
-  plan.arrivals = fold.kept.outer_size() * divide_up(fold.kept.inner().size, jit::kSumColumns);
-  plan.arguments.units = plan.arrivals * plan.arguments.parts;
+  const int64_t groups =
+      fold.kept.outer_size() * divide_up(fold.kept.inner().size, jit::kSumColumns);
+  plan.arguments.units = groups * plan.arguments.parts;
   plan.blocks = plan.arguments.units;
+  plan.arrivals = groups * jit::groups_of_parts(plan.arguments.parts, jit::kColumnPartsTogether);
 }
 
 void plan_exact(WideSumPlan& plan, const FoldPlan& fold, int64_t multiprocessors) {
@@ -109,7 +112,7 @@ jit::TextKernel wide_sum_kernel(const WideSumForm& form) {
   return {"compensated_sum", "cuop/ops/reduce/compensated_sum.cuh", "WideSum",
           jit::instance(names[static_cast<size_t>(form.kind)], form.source, taken(form.element),
                         form.is_linear, team + result),
-          jit::kSumThreads};
+          form.kind == Kind::kRows ? jit::kSumRowThreads : jit::kSumThreads};
 }
 
 jit::TextKernel joined_sum_kernel(DType result, bool gives_states) {
