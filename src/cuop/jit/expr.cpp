@@ -40,7 +40,7 @@ int Expr::add_op(int code, OpTypes types, std::span<const int> arguments) {
   return push(added);
 }
 
-int Expr::add_reduce(ReduceKind kind, int argument) {
+int Expr::add_reduce(ReduceKind kind, int argument, MomentsPart part) {
   const DType dtype = node(argument).dtype;
   DType result = kind == ReduceKind::kMoments ? real_dtype(dtype) : dtype;
   if (is_position(kind)) result = DType::kInt64;
@@ -48,7 +48,8 @@ int Expr::add_reduce(ReduceKind kind, int argument) {
                result,
                dtype,
                static_cast<int16_t>(kind),
-               {static_cast<int16_t>(argument), -1, -1}});
+               {static_cast<int16_t>(argument), -1, -1},
+               part});
 }
 
 void Expr::add_output(int node) { outputs_.push_back(static_cast<int16_t>(node)); }
@@ -77,7 +78,7 @@ std::string Expr::structural_key() const {
   };
   for (const Node& node : nodes_) {
     put(static_cast<int>(node.kind) | static_cast<int>(node.dtype) << 4 |
-        static_cast<int>(node.compute) << 8);
+        static_cast<int>(node.compute) << 8 | static_cast<int>(node.part) << 12);
     put(node.code);
     if (node.kind == NodeKind::kLeaf || node.kind == NodeKind::kParameter) continue;
     for (const int argument : node.arguments) put(argument);

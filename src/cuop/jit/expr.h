@@ -26,12 +26,17 @@ enum class NodeKind : uint8_t {
   kReduce,
 };
 
+/// What a reduction to moments (kernels/moments.h) gives. Outputs that have their argument in
+/// common have the moments in common too.
+enum class MomentsPart : uint8_t { kAboutMean, kCenter, kSum, kSquares };
+
 struct Node {
   NodeKind kind = NodeKind::kLeaf;
   DType dtype = DType::kFloat32;    ///< of the value; float16 and bfloat16 are computed in float32
   DType compute = DType::kFloat32;  ///< kOp: the dtype of the arguments
   int16_t code = 0;  ///< kLeaf, kParameter: its number; kOp: its row; kReduce: the ReduceKind
   std::array<int16_t, kMaxArity> arguments{-1, -1, -1};  ///< earlier nodes
+  MomentsPart part = MomentsPart::kAboutMean;            ///< kReduce of kind kMoments
 };
 
 class Expr {
@@ -51,8 +56,8 @@ class Expr {
   /// The arguments are cast to `types.compute` where they differ.
   int add_op(int code, OpTypes types, std::span<const int> arguments);
   /// Sum, product and mean are computed in the node's own dtype (cast before for a wider one).
-  /// Positions are int64, squares float64.
-  int add_reduce(ReduceKind kind, int argument);
+  /// Positions are int64, moments float64.
+  int add_reduce(ReduceKind kind, int argument, MomentsPart part = MomentsPart::kAboutMean);
   void add_output(int node);
   /// The same expression with `count` of its outputs, from `begin` on.
   Expr with_outputs(size_t begin, size_t count) const;

@@ -28,8 +28,8 @@ void TensorExpr::add_output(int node, const Tensor& result) {
   expr_.add_output(node);
 }
 
-void TensorExpr::add_reduction(ReduceKind kind, int node, const Tensor& result) {
-  add_output(expr_.add_reduce(kind, node), result);
+void TensorExpr::add_reduction(ReduceKind kind, int node, const Tensor& result, MomentsPart part) {
+  add_output(expr_.add_reduce(kind, node, part), result);
 }
 
 void TensorExpr::run(const Shape& shape, int reduced) const {

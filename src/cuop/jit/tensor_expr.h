@@ -18,7 +18,8 @@ class TensorExpr {
   /// Computed in the dtype of the last argument.
   int op(const char* name, std::initializer_list<int> arguments);
 
-  void add_reduction(ReduceKind kind, int node, const Tensor& result);
+  void add_reduction(ReduceKind kind, int node, const Tensor& result,
+                     MomentsPart part = MomentsPart::kAboutMean);
   /// Runs it on tensors of that shape, whose last `reduced` axes the reductions cover.
   void run(const Shape& shape, int reduced) const;
 
@@ -33,7 +34,7 @@ class TensorExpr {
   Expr expr_;
   // In the order of the expression, which knows how many there are.
   std::array<const Tensor*, 4> leaves_{};
-  std::array<const Tensor*, 2> outputs_{};
+  std::array<const Tensor*, 3> outputs_{};
   std::array<Scalar, 2> numbers_{};
 };
 

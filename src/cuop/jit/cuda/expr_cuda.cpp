@@ -7,6 +7,7 @@
 #include "cuop/core/text.h"
 #include "cuop/jit/build_options.h"
 #include "cuop/jit/cuda/kernel_fields.h"
+#include "cuop/jit/cuda/reduction_text.h"
 #include "cuop/jit/kernel_text.h"
 #include "cuop/jit/kernels/prelude.h"
 
@@ -16,44 +17,15 @@ namespace {
 
 using detail::accumulator_dtype;
 using detail::accumulator_type;
+using detail::functor_of;
 using detail::has_moments;
+using detail::start_of;
+using detail::state_of;
+using detail::state_type;
 using detail::states_abreast;
+using detail::text_of;
 using detail::type_name;
 using detail::value_type;
-
-/// The type of a reduction's result while it is being made.
-std::string state_type(const Node& node) {
-  const std::string type = accumulator_type(node);
-  return has_moments(node) ? cat("MomentsOf<", type, ">") : type;
-}
-
-std::string start_of(ReduceKind kind, const std::string& type) {
-  switch (kind) {
-    case ReduceKind::kMoments:
-      return cat(type, "{0.0, 0.0, 0.0, 0}");
-    case ReduceKind::kProd:
-      return cat(type, "(1)");
-    case ReduceKind::kMax:
-      return cat("lowest<", type, ">()");
-    case ReduceKind::kMin:
-      return cat("highest<", type, ">()");
-    default:
-      return cat(type, "(0)");
-  }
-}
-
-const char* functor_of(ReduceKind kind) {
-  switch (kind) {
-    case ReduceKind::kProd:
-      return "fn::Multiply";
-    case ReduceKind::kMax:
-      return "fn::Maximum";
-    case ReduceKind::kMin:
-      return "fn::Minimum";
-    default:
-      return "fn::Add";
-  }
-}
 
 /// Count and Index are types of the source, see Generator::run.
 struct FieldWriter {
@@ -262,11 +234,13 @@ class Generator {
     }
   }
 
+  /// Those that have a state of their own.
   template <class Visit>
   void for_each_reduction(Visit&& visit) const {
     for (size_t i = 0; i < expr_.outputs().size(); ++i) {
       const Node& node = expr_.node(expr_.outputs()[i]);
-      if (node.kind == NodeKind::kReduce) visit(i, static_cast<ReduceKind>(node.code), node);
+      if (node.kind != NodeKind::kReduce || state_of(expr_, i) != i) continue;
+      visit(i, static_cast<ReduceKind>(node.code), node);
     }
   }
 
@@ -344,6 +318,7 @@ class Generator {
     for (size_t i = 0; i < expr_.outputs().size(); ++i) {
       const int index = expr_.outputs()[i];
       const Node& node = expr_.node(index);
+      if (node.kind == NodeKind::kReduce && state_of(expr_, i) != i) continue;
       if (node.kind == NodeKind::kReduce && has_moments(node)) {
         line("      state.r", i, loops_.is_column ? "[k]" : "[0]", ".take(convert<",
              accumulator_type(node), ">(v", node.arguments[0], "), ",
@@ -435,8 +410,9 @@ class Generator {
     const auto output = static_cast<size_t>(walker.number);
     const Node& node = expr_.node(expr_.outputs()[output]);
     const auto kind = static_cast<ReduceKind>(node.code);
-    std::string value = cat("state.", is_position(kind) ? "at" : "r", output, "[k]");
-    if (has_moments(node)) value += ".about_mean()";
+    std::string value =
+        cat("state.", is_position(kind) ? "at" : "r", state_of(expr_, output), "[k]");
+    if (has_moments(node)) value += text_of(node.part);
     if (kind == ReduceKind::kMean) {
       value = cat("mean_of(", value, ", ", type_name(real_dtype(accumulator_dtype(node))),
                   "(a.share.length)",

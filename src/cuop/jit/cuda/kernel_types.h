@@ -35,6 +35,19 @@ inline bool has_moments(const Node& node) {
   return static_cast<ReduceKind>(node.code) == ReduceKind::kMoments;
 }
 
+/// The output whose state this output, a reduction, is taken from: itself, or the first one of the
+/// same moments.
+inline size_t state_of(const Expr& expr, size_t output) {
+  const Node& node = expr.node(expr.outputs()[output]);
+  for (size_t i = 0; has_moments(node) && i < output; ++i) {
+    const Node& earlier = expr.node(expr.outputs()[i]);
+    const bool is_same = earlier.kind == NodeKind::kReduce && has_moments(earlier) &&
+                         earlier.arguments[0] == node.arguments[0];
+    if (is_same) return i;
+  }
+  return output;
+}
+
 /// Bytes of a thread's partial results of all reductions, so many of each.
 inline int64_t state_bytes(const Expr& expr, int abreast) {
   constexpr int64_t kAlignment = 16;  // of the struct State
@@ -42,9 +55,9 @@ inline int64_t state_bytes(const Expr& expr, int abreast) {
   const auto add = [&](int64_t size, int64_t parts = 1) {
     bytes = round_up(bytes, size) + size * parts * abreast;
   };
-  for (const int output : expr.outputs()) {
-    const Node& node = expr.node(output);
-    if (node.kind != NodeKind::kReduce) continue;
+  for (size_t output = 0; output < expr.outputs().size(); ++output) {
+    const Node& node = expr.node(expr.outputs()[output]);
+    if (node.kind != NodeKind::kReduce || state_of(expr, output) != output) continue;
     if (has_moments(node)) {
       // Two numbers, a sum of squares and a count.
       const int64_t number = itemsize(accumulator_dtype(node));

@@ -51,15 +51,13 @@ Tensor scratch_like(const Tensor& result, DType dtype) {
   return empty(result.shape(), dtype, result.device());
 }
 
-/// What makes moments (jit/kernels/moments.h) of their fields: the means as centers, then sums of
-/// what is left.
+/// The fields of moments (jit/kernels/moments.h).
 void moments(const Arranged& in, const Tensor& center, const Tensor& sum, const Tensor& squares) {
-  fold(ReduceKind::kMean, in, DType::kFloat64, center);
   jit::TensorExpr expr;
   const int x = expr.cast(expr.leaf(in.x), DType::kFloat64);
-  const int apart = expr.op("subtract", {x, expr.leaf(center)});
-  expr.add_reduction(ReduceKind::kSum, apart, sum);
-  expr.add_reduction(ReduceKind::kSum, expr.op("square", {apart}), squares);
+  expr.add_reduction(ReduceKind::kMoments, x, center, jit::MomentsPart::kCenter);
+  expr.add_reduction(ReduceKind::kMoments, x, sum, jit::MomentsPart::kSum);
+  expr.add_reduction(ReduceKind::kMoments, x, squares, jit::MomentsPart::kSquares);
   expr.run(in.x.shape(), in.reduced);
 }
 
