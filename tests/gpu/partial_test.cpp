@@ -2,11 +2,13 @@
 #include "cuop/ops/reduce/partial.h"
 
 #include <cstring>
+#include <utility>
 
 #include "cuop/core/error.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/arrange.h"
 #include "cuop/ops/index/view.h"
+#include "cuop/ops/reduce/reduce_arguments.cuh"
 #include "tests/gpu/compare.h"
 #include "tests/gpu/gpu_test.h"
 
@@ -52,7 +54,11 @@ Tensor by_parts(const PartialReduction& reduction, const Tensor& x, Device devic
       reduction.merge(total, states);
     }
   }
-  return reduction.finish(total, x.shape(1));
+  const Tensor kept = reduction.finish(total, x.shape(1));
+  expect_same(reduction.finish(total, x.shape(1)), kept, 0.0, "the same states once more");
+  expect_same(reduction.finish(std::move(total), x.shape(1)), kept, 0.0,
+              "states that are given up");
+  return kept;
 }
 
 TEST_F(GpuPartialReduction, EveryKindGivesTheCpus) {
@@ -97,6 +103,35 @@ TEST_F(GpuPartialReduction, StatesLieInTheOrderOfTheKeptAxes) {
       }
     }
   }
+}
+
+/// More parts of a row, and of columns, than one block merges.
+TEST_F(GpuPartialReduction, GroupsOfPartsAreMergedAsOneTree) {
+  const PartialReduction reduction(ReduceKind::kSum, SumMode::kCompensated, DType::kFloat32);
+  const int64_t row = 65536 * (int64_t{jit::kRowPartsTogether} + 3) - 5;
+  const int64_t rows = 2048 * (int64_t{jit::kColumnPartsTogether} + 5) - 7;
+  for (const Shape& shape : {Shape{row, 1}, Shape{rows, 40}}) {
+    const Tensor x = random_tensor(shape, DType::kFloat32, 5);
+    expect_same(reduction.reduce(to_device(x, kGpu), {0}), reduction.reduce(x, {0}), 0.0,
+                cat(shape));
+  }
+}
+
+/// Beside 1e8 a spread of 1 has nine digits in a double; the variance has them all.
+TEST_F(GpuPartialReduction, VariancesKeepTheDigitsBesideALargeMean) {
+  const int64_t n = 3001;
+  const Tensor noise = random_tensor({1, n}, DType::kFloat64, 6), x = add(noise, 1e8);
+  long double mean = 0, squares = 0;
+  const double* const values = x.data<double>();
+  for (int64_t i = 0; i < n; ++i) mean += values[i];
+  mean /= static_cast<long double>(n);
+  for (int64_t i = 0; i < n; ++i) {
+    squares += (values[i] - mean) * (values[i] - mean);
+  }
+  const double wanted = static_cast<double>(squares / static_cast<long double>(n));
+  const PartialReduction reduction(ReduceKind::kVar, SumMode::kPlain, DType::kFloat64);
+  const Tensor given = by_parts(reduction, x, kGpu, [](int) { return kGpu; });
+  EXPECT_NEAR(to_device(given, kCpu).data<double>()[0] / wanted, 1.0, 1e-14);
 }
 
 TEST_F(GpuPartialReduction, NoElementIsTheIdentity) {

@@ -58,7 +58,10 @@ TEST_F(KernelBudget, StatesKeepTheirBudgets) {
   for (const ReduceKind kind :
        {ReduceKind::kCompensatedSum, ReduceKind::kExactSum, ReduceKind::kMoments}) {
     expect_within(merge_states_kernel(kind), 64, 16);
-    expect_within(finish_states_kernel(kind), 64, kind == ReduceKind::kExactSum ? kSums : 16);
+    for (const DType value : {DType::kFloat32, DType::kFloat64}) {
+      expect_within(finish_states_kernel(kind, value), 64,
+                    kind == ReduceKind::kExactSum ? kSums : 16);
+    }
   }
 }
 

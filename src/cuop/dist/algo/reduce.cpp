@@ -1,6 +1,7 @@
 #include "cuop/dist/algo/reduce.h"
 
 #include <functional>
+#include <utility>
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
@@ -72,10 +73,10 @@ DistTensor execute_reduction(const ShardedReduction& reduction, const Plan& plan
     }
     states = fold(empty(shape, x.dtype(), x.device()));
   } else {
+    // The pieces are this rank's: it has folded them, and others have read theirs, or they came.
     const Fold merge = [&](const std::vector<Tensor>& pieces) {
-      const Tensor merged = pieces.size() > 1 ? clone(pieces[0]) : pieces[0];
-      for (size_t i = 1; i < pieces.size(); ++i) partial.merge(merged, pieces[i]);
-      return merged;
+      for (size_t i = 1; i < pieces.size(); ++i) partial.merge(pieces[0], pieces[i]);
+      return pieces[0];
     };
     if (!stages.front().owners[rank].empty()) states = fold(x.local());
     for (const MergeStage& stage : stages) {
@@ -87,7 +88,7 @@ DistTensor execute_reduction(const ShardedReduction& reduction, const Plan& plan
   }
   const Box box = result.sharding.owner_box(result.shape, x.comm().rank());
   Tensor local;
-  if (!box.empty()) local = reshape(partial.finish(states, count), box.shape());
+  if (!box.empty()) local = reshape(partial.finish(std::move(states), count), box.shape());
   return DistTensor(x.comm_ptr(), result.sharding, result.shape, result.dtype, local, x.device());
 }
 

@@ -1,6 +1,7 @@
 #include "cuop/ops/reduce/partial.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "cuop/backend/slot.h"
 #include "cuop/core/text.h"
@@ -21,7 +22,8 @@ constexpr backend::Slot kFold{"partial reduction", &kernels::reduce_states_cpu,
                               &kernels::reduce_states_cuda};
 constexpr backend::Slot kMerge{"partial reduction", &kernels::merge_states_cpu,
                                &kernels::merge_states_cuda};
-constexpr backend::Slot kFinish{"partial reduction", &finish_states, &kernels::finish_states_cuda};
+constexpr backend::Slot kFinish{"partial reduction", &kernels::finished_states_cpu,
+                                &kernels::finish_states_cuda};
 
 bool is_by_parts(ReduceKind kind, DType dtype) {
   return is_complex(dtype) && (kind == ReduceKind::kSum || kind == ReduceKind::kMean ||
@@ -33,6 +35,13 @@ bool is_aligned(const Tensor& states, int64_t bytes) {
   constexpr int64_t kWidest = 16;
   const int64_t step = std::min(bytes & -bytes, kWidest);
   return reinterpret_cast<uintptr_t>(states.data()) % static_cast<uintptr_t>(step) == 0;
+}
+
+/// Contiguous values as such of another shape.
+Tensor shaped(const Tensor& values, const Shape& shape) {
+  Layout layout = contiguous_layout(shape);
+  layout.offset = values.layout().offset;
+  return values.with_layout(layout);
 }
 
 /// What the states of this reduction are folded from: complex sums are two real ones side by side.
@@ -144,7 +153,6 @@ Tensor PartialReduction::finish(const Tensor& states, int64_t count, const Tenso
     fill_empty(who(), reduction, result);
     return result;
   }
-  // A copy, because a mean is divided in place.
   if (result.size() == 0) return result;
   if (is_by_parts(kind_, dtype_) && !is_complex(result_)) {
     // The variances of the two parts add up.
@@ -152,18 +160,30 @@ Tensor PartialReduction::finish(const Tensor& states, int64_t count, const Tenso
     Shape parts = shape;
     parts.push_back(2);
     const Tensor both =
-        kFinish(states.device(), variance, input_of(ReduceKind::kVar, mode_, dtype_), clone(states),
-                count, DType::kFloat64)
-            .with_layout(contiguous_layout(parts));
-    const Tensor total = sum(both, {int64_t{-1}});
+        kFinish(states.device(), variance, input_of(ReduceKind::kVar, mode_, dtype_), states, count,
+                DType::kFloat64);
+    const Tensor total = sum(shaped(both, parts), {int64_t{-1}});
     copy_into(result, kind_ == ReduceKind::kStd ? sqrt(total) : total);
     return result;
   }
-  const Tensor values = kFinish(states.device(), reduction, input_of(kind_, mode_, dtype_),
-                                clone(states), count, result_);
+  const Tensor values =
+      kFinish(states.device(), reduction, input_of(kind_, mode_, dtype_), states, count, result_);
   const bool is_parts = is_by_parts(kind_, dtype_);
   const Tensor target = is_parts ? as_real(result) : result;
-  copy_into(target, values.with_layout(contiguous_layout(target.shape())));
+  copy_into(target, shaped(values, target.shape()));
+  return result;
+}
+
+Tensor PartialReduction::finish(Tensor&& states, int64_t count) const {
+  if (is_by_parts(kind_, dtype_) || count == 0 || states.size() == 0) return finish(states, count);
+  check_states(states);
+  const Tensor given = std::move(states);
+  const Tensor values = kFinish(given.device(), Reduction{kind_, mode_, correction_},
+                                input_of(kind_, mode_, dtype_), given, count, result_);
+  const Shape shape = remove_axis(given.layout(), given.ndim() - 1).shape;
+  if (values.dtype() == result_) return shaped(values, shape);
+  const Tensor result = empty(shape, result_, given.device());
+  copy_into(result, shaped(values, shape));
   return result;
 }
 

@@ -47,6 +47,8 @@ class PartialReduction {
   /// The values of states that have seen `count` elements each: the shape of `states` without the
   /// last axis. ShapeError for max and min over no element.
   Tensor finish(const Tensor& states, int64_t count, const Tensor* out = nullptr) const;
+  /// The same of states that are given up: the values may lie in their memory.
+  Tensor finish(Tensor&& states, int64_t count) const;
 
   /// The values where one holder has all elements.
   Tensor reduce(const Tensor& x, Axes axes = {}, bool keepdims = false) const;

@@ -197,6 +197,11 @@ void merge_states_cpu(const FoldInput& input, const Tensor& into, const Tensor& 
   fold.merge(into.data(), from.data(), into.nbytes() / fold.state_bytes);
 }
 
+Tensor finished_states_cpu(const Reduction& reduction, const FoldInput& input, const Tensor& states,
+                           int64_t count, DType result) {
+  return finish_states(reduction, input, clone(states), count, result);  // divides means in place
+}
+
 void cumsum_cpu(const Tensor& x, int axis, const Tensor& result) {
   if (compute_dtype(result.dtype()) != result.dtype()) {
     const Tensor wide = cast(x, compute_dtype(result.dtype()));

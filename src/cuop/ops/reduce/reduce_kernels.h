@@ -32,7 +32,9 @@ int64_t fold_bytes_cuda(const char* who, const FoldInput& input, const Tensor& x
 /// into <- into with from, state by state; contiguous bytes, aligned as the states are.
 void merge_states_cpu(const FoldInput& input, const Tensor& into, const Tensor& from);
 void merge_states_cuda(const FoldInput& input, const Tensor& into, const Tensor& from);
-/// As finish_states; values may be in the memory of the states.
+/// As finish_states, of states that stay as they are; on a GPU values may be in their memory.
+Tensor finished_states_cpu(const Reduction& reduction, const FoldInput& input, const Tensor& states,
+                           int64_t count, DType result);
 Tensor finish_states_cuda(const Reduction& reduction, const FoldInput& input, const Tensor& states,
                           int64_t count, DType result);
 
@@ -59,7 +61,8 @@ jit::TextKernel scan_kernel(DType source, DType out, bool by_tiles);
 
 /// Of kinds whose states are not values: kCompensated, kExact and kMoments.
 jit::TextKernel merge_states_kernel(ReduceKind kind);
-jit::TextKernel finish_states_kernel(ReduceKind kind);
+/// `value` is float32 or float64.
+jit::TextKernel finish_states_kernel(ReduceKind kind, DType value);
 
 /// What a kernel of these sums is compiled for.
 struct WideSumForm {

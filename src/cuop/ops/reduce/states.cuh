@@ -15,12 +15,13 @@ CUOP_FN void merge_states(const MergedStates& a) {
   }
 }
 
-template <class State>
+template <class State, class Value>
 CUOP_FN void finish_states(const FinishedStates& a) {
   const State* const states = static_cast<const State*>(a.states);
+  Value* const values = static_cast<Value*>(a.values);
   for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < a.count;
        i += int64_t(gridDim.x) * blockDim.x) {
-    a.values[i] = finished(states[i], a.finish);
+    values[i] = static_cast<Value>(finished(states[i], a.finish));
   }
 }
 

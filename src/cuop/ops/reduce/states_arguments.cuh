@@ -38,7 +38,7 @@ struct MergedStates {
 
 struct FinishedStates {
   const void* states;
-  double* values;
+  void* values;
   int64_t count;
   Finish finish;
 };

@@ -64,9 +64,9 @@ jit::TextKernel merge_states_kernel(ReduceKind kind) {
           kThreads};
 }
 
-jit::TextKernel finish_states_kernel(ReduceKind kind) {
+jit::TextKernel finish_states_kernel(ReduceKind kind, DType value) {
   return {"finish_states", kText, "FinishedStates",
-          jit::instance("finish_states", state_type(kind)), kThreads};
+          jit::instance("finish_states", state_type(kind), jit::text_type(value)), kThreads};
 }
 
 void merge_states_cuda(const FoldInput& input, const Tensor& into, const Tensor& from) {
@@ -82,8 +82,8 @@ Tensor finish_states_cuda(const Reduction& reduction, const FoldInput& input, co
                           int64_t count, DType result) {
   if (state_type(input.kind) == nullptr) {
     const Tensor values = values_of(input, states);
-    if (reduction.kind == ReduceKind::kMean) divide(values, static_cast<double>(count), &values);
-    return values;
+    return reduction.kind == ReduceKind::kMean ? divide(values, static_cast<double>(count))
+                                               : values;
   }
   if (input.kind == ReduceKind::kExactSum && is_integer(result)) {
     // The CPU refuses sums that do not fit.
@@ -91,10 +91,12 @@ Tensor finish_states_cuda(const Reduction& reduction, const FoldInput& input, co
                      states.device());
   }
   const int64_t n = count_of(input, states);
-  const Tensor values = empty({n}, DType::kFloat64, states.device());
-  const jit::FinishedStates arguments{states.data(), values.data<double>(), n,
+  const DType value = result == DType::kFloat32 ? result : DType::kFloat64;
+  const Tensor values = empty({n}, value, states.device());
+  const jit::FinishedStates arguments{states.data(), values.data(), n,
                                       finish_of(reduction, count, result)};
-  jit::launch_text(finish_states_kernel(input.kind), states.device(), blocks_for(n), &arguments);
+  jit::launch_text(finish_states_kernel(input.kind, value), states.device(), blocks_for(n),
+                   &arguments);
   return values;
 }
 
