@@ -45,7 +45,7 @@ void expect_copies(const Tensor& host, const Tensor& there, const Copy& copy) {
 // Long rows go by the copy engine, everything else by kernels.
 TEST_F(GpuImportedCopy, ViewsOfAnyLayout) {
   const Tensor host = random_values({3, 40, 4100}, 2, DType::kFloat32);
-  expect_copies(host, gpu(host), kernels::copy_from_peer_cuda);
+  expect_copies(host, gpu(host), kernels::copy_beside_work_cuda);
 }
 
 TEST_F(GpuImportedCopy, ThreadsReadViewsOfAPeersMemory) {

@@ -210,9 +210,10 @@ void Fabric::pull(const Tensor& to, const Tensor& from, Stream stream) const {
     return backend::runtime(device_).synchronize(own);  // which the caller does not wait for
   }
   if (to.is_contiguous() && from.is_contiguous()) {
+    if (kernels::copy_few_from_peer_cuda(to, from)) return;
     return backend::cuda::copy_imported(to.data(), from.data(), from.nbytes(), stream);
   }
-  kernels::copy_from_peer_cuda(to, from);
+  kernels::copy_beside_work_cuda(to, from);
 }
 
 /// Also of a stream that has gone on without what it waited for: that is told elsewhere.

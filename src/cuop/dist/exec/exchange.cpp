@@ -8,6 +8,7 @@
 #include "cuop/core/error.h"
 #include "cuop/core/noncopyable.h"
 #include "cuop/ops/copy/copy.h"
+#include "cuop/ops/copy/copy_kernels.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
 
@@ -21,7 +22,8 @@ namespace {
 
 /// Copies pieces that stay on this rank: on the host before ranks meet, on a GPU when what comes
 /// over links has been ordered, so that the links begin first. There what is large goes on a stream
-/// of its own that begins where the rank's was at construction.
+/// of its own that begins where the rank's was at construction, long rows by the copy engine:
+/// beside a kernel that fills memory's bandwidth the links take 5 per cent longer (two H200s).
 class KeptPieces : NonCopyable {
  public:
   KeptPieces(const RankMoves& moves, const Part& source, const Landing& landing)
@@ -59,7 +61,12 @@ class KeptPieces : NonCopyable {
   void copy_on(Stream stream) {
     const StreamScope scope(stream);
     for (size_t i = 0; i < landings_.size(); ++i) {
-      copy_into(landings_[i], view_of(source_, moves_.kept[i].box));
+      const Tensor kept = view_of(source_, moves_.kept[i].box);
+      if (aside_) {
+        kernels::copy_beside_work_cuda(landings_[i], kept);
+      } else {
+        copy_into(landings_[i], kept);
+      }
     }
     landings_.clear();
   }

@@ -158,11 +158,15 @@ void pull(const Tensor& dst, const Tensor& src) {
     if (dst.is_contiguous()) return move_elements(dst, src);
   }
   const bool is_direct = are_alike(dst, src) && dst.is_contiguous();
-  if (is_direct && src.is_contiguous()) return move_elements(dst, src);
-  if (are_gpus(dst, src) && backend::runtime(dst.device()).reads(src.device())) {
+  const bool is_read = are_gpus(dst, src) && backend::runtime(dst.device()).reads(src.device());
+  if (is_direct && src.is_contiguous()) {
+    if (is_read && kernels::copy_few_from_peer_cuda(dst, src)) return;
+    return move_elements(dst, src);
+  }
+  if (is_read) {
     const bool is_by_engine = backend::execution_options().is_beside_work;
     if (is_by_engine && dst.dtype() == src.dtype()) {
-      return kernels::copy_from_peer_cuda(dst, source);
+      return kernels::copy_beside_work_cuda(dst, source);
     }
     trace::Span span("copy", "op");
     span.add_bytes(src.nbytes() + dst.nbytes());

@@ -12,10 +12,15 @@ namespace cuop::kernels {
 void strided_copy_cpu(const Tensor& dst, const Tensor& src);
 void strided_copy_cuda(const Tensor& dst, const Tensor& src);
 
-/// From memory of another GPU, a peer's of this process or another process's, which dst's GPU
-/// reads, of one dtype: long rows by the copy engine, which leaves the multiprocessors to what is
-/// computed meanwhile and has all of the link, of which kernels reach 0.86 (two H200s).
-void copy_from_peer_cuda(const Tensor& dst, const Tensor& src);
+/// Of one dtype, beside other work: long rows by the copy engine, which leaves the multiprocessors
+/// to what is computed and memory to what comes over links meanwhile. src may be of another GPU, a
+/// peer's of this process or another process's, which dst's GPU reads: the engine has all of a
+/// link, of which kernels reach 0.86 (two H200s).
+void copy_beside_work_cuda(const Tensor& dst, const Tensor& src);
+/// Few bytes of another GPU's, both tensors contiguous and of as many bytes, by a kernel, which
+/// begins and ends sooner than the copy engine. False, and nothing is done, where there are more
+/// and beside other work.
+bool copy_few_from_peer_cuda(const Tensor& dst, const Tensor& src);
 
 /// The copy as one of tiles, where both tensors, of one dtype and shape, have neighbours but along
 /// different axes; nothing for others, and where tiles would be mostly empty.
