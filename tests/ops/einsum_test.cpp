@@ -324,6 +324,24 @@ TEST(EinsumPairs, AreReadWhereTheyLie) {
   EXPECT_EQ(copied("xaib,xij->axjb", {{3, 4, 50, 600}, {3, 50, 70}}), 0);
 }
 
+/// 160 columns leave a part of a GPU's second tile idle, 128 and 256 do not.
+TEST(EinsumPairs, GpusCopyRatherThanFillPartsOfTiles) {
+  const auto batch_of = [](int64_t columns, Device device) {
+    const std::vector<Shape> shapes{{2048, 160}, {160, 160, columns}};
+    const EinsumProblem problem = einsum_problem("bi,oij->boj", shapes);
+    const auto& inputs = problem.contraction.inputs;
+    return pairwise::order_of({contiguous_layout(shapes[0]), inputs[0]},
+                              {contiguous_layout(shapes[1]), inputs[1]}, problem.contraction.output,
+                              contiguous_layout(problem.shape), device)
+        .indices.batch.size();
+  };
+  const Device gpu{DeviceType::kCuda, 0};
+  EXPECT_EQ(batch_of(160, gpu), 0);
+  EXPECT_EQ(batch_of(128, gpu), 1);
+  EXPECT_EQ(batch_of(256, gpu), 1);
+  EXPECT_EQ(batch_of(160, kCpu), 1);
+}
+
 TEST(EinsumPairs, GpusCopyRatherThanMultiplySmallMatrices) {
   const std::vector<Shape> shapes(2, {24, 24, 64, 64});
   const EinsumProblem problem = einsum_problem("klcd,ikac->ilad", shapes);

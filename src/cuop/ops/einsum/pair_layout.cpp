@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdlib>
 #include <limits>
 
@@ -94,7 +95,8 @@ namespace {
 /// A call of BLAS costs as much as copying so many elements.
 constexpr double kCallElements = 1000;
 /// On a GPU copying an element takes as long as so many multiply-adds, and a side of a matrix that
-/// is shorter than a tile leaves a part of it idle.
+/// is not whole tiles leaves a part of the last one idle: an H200 makes 2048 x 160
+/// matrices of float32 160 times in 0.51 ms, one of 2048 x 25600 in 0.25.
 constexpr double kGpuMultiplies = 60, kGpuTile = 128;
 /// So many of the slowest dimensions of one operand may become a batch.
 constexpr size_t kMostMoved = 3;
@@ -181,8 +183,8 @@ class OrderSearch {
   double product_cost(const PairIndices& order) const {
     const double calls = extent(order.batch);
     if (device_.is_cpu()) return kCallElements * calls;
-    const double rows = extent(order.left), columns = extent(order.right);
-    return calls * std::max(rows, kGpuTile) * std::max(columns, kGpuTile) * extent(order.summed) /
+    const auto tiles = [](double side) { return std::ceil(side / kGpuTile) * kGpuTile; };
+    return calls * tiles(extent(order.left)) * tiles(extent(order.right)) * extent(order.summed) /
            kGpuMultiplies;
   }
 
