@@ -1,7 +1,10 @@
 // Partial reductions on a GPU beside the CPU's, and together with them: states are the same bytes.
 #include "cuop/ops/reduce/partial.h"
 
+#include <cmath>
 #include <cstring>
+#include <iterator>
+#include <limits>
 #include <utility>
 
 #include "cuop/core/error.h"
@@ -107,13 +110,48 @@ TEST_F(GpuPartialReduction, StatesLieInTheOrderOfTheKeptAxes) {
 
 /// More parts of a row, and of columns, than one block merges.
 TEST_F(GpuPartialReduction, GroupsOfPartsAreMergedAsOneTree) {
-  const PartialReduction reduction(ReduceKind::kSum, SumMode::kCompensated, DType::kFloat32);
   const int64_t row = 65536 * (int64_t{jit::kRowPartsTogether} + 3) - 5;
   const int64_t rows = 2048 * (int64_t{jit::kColumnPartsTogether} + 5) - 7;
   for (const Shape& shape : {Shape{row, 1}, Shape{rows, 40}}) {
     const Tensor x = random_tensor(shape, DType::kFloat32, 5);
-    expect_same(reduction.reduce(to_device(x, kGpu), {0}), reduction.reduce(x, {0}), 0.0,
-                cat(shape));
+    for (const SumMode mode : {SumMode::kCompensated, SumMode::kExact}) {
+      const PartialReduction reduction(ReduceKind::kSum, mode, DType::kFloat32);
+      expect_same(reduction.reduce(to_device(x, kGpu), {0}), reduction.reduce(x, {0}), 0.0,
+                  cat(name(mode), ' ', shape));
+    }
+  }
+}
+
+/// Numbers of all sizes, of both signs, whose sums are 0, subnormal, too large, or none.
+TEST_F(GpuPartialReduction, ExactSumsOfNumbersAtTheEnds) {
+  constexpr double kLargest = std::numeric_limits<double>::max(), kInf = HUGE_VAL;
+  constexpr double kLeast = std::numeric_limits<double>::denorm_min();
+  const double rows[][4] = {{kLargest, kLargest, -kLargest, 1.0},
+                            {kLargest, kLargest, 0.0, 0.0},
+                            {-kLargest, -kLargest, kLeast, 0.0},
+                            {kLeast, -kLeast, 0.0, -0.0},
+                            {kLeast, kLeast, kLeast, 0.0},
+                            {-kLeast, 1.0, -1.0, 0.0},
+                            {1.0, 0x1p-53, kLeast, 0.0},
+                            {-1.0, -0x1p-53, 0.0, 0.0},
+                            {1.0, -0x1p-54, -kLeast, 0.0},
+                            {kInf, 1.0, -kLargest, 0.0},
+                            {kInf, -kInf, 0.0, 0.0},
+                            {-kInf, 0.0, 1.0, 1.0},
+                            {std::nan(""), 1.0, 0.0, 0.0},
+                            {-3.0, -0x1p-1000, 0.0, 0.0}};
+  const auto count = static_cast<int64_t>(std::size(rows));
+  const Tensor x = empty({count, 4}, DType::kFloat64);
+  std::memcpy(x.data(), rows, sizeof rows);
+  const Tensor there = to_device(x, kGpu);
+  for (const ReduceKind kind : {ReduceKind::kSum, ReduceKind::kMean}) {
+    const PartialReduction reduction(kind, SumMode::kExact, DType::kFloat64);
+    const Tensor wanted = reduction.reduce(x, {1});
+    expect_same(reduction.reduce(there, {1}), wanted, 0.0, cat(name(kind)));
+    expect_same(by_parts(reduction, there, kGpu, [](int) { return kGpu; }), wanted, 0.0,
+                cat(name(kind), " by parts"));
+    expect_same(reduction.finish(to_device(reduction.fold(there, {1}), kCpu), 4), wanted, 0.0,
+                cat(name(kind), ", finished by the CPU"));
   }
 }
 

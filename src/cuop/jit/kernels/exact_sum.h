@@ -106,6 +106,10 @@ struct ExactSum {
   CUOP_FN void merge(const ExactSum& other) {
     CUOP_ROLLED
     for (int i = 0; i < kDigits; ++i) digits[i] += other.digits[i];
+    note_merged(other);
+  }
+  /// What merging is beside the digits, which have been added.
+  CUOP_FN void note_merged(const ExactSum& other) {
     special |= other.special;
     pending += other.pending + 1;
     if (pending >= kMaxPending / 2) normalize();
@@ -142,32 +146,45 @@ struct ExactSum {
 
 namespace detail {
 
+/// A non-negative number rounded to nearest even: base 2^32 digits from `low` to `high`, each in
+/// [0, 2^32), in units of 2^exponent; something below the last of them was dropped where
+/// `is_inexact`.
+template <class Digit>
+CUOP_FN double round_digits(const Digit* digits, int low, int high, int exponent, bool is_inexact,
+                            FloatFormat format) {
+  CUOP_ROLLED
+  while (high >= low && digits[high] == 0) --high;
+  if (high < low) return 0.0;
+  const auto digit = [=](int i) {
+    return i < low || i > high ? uint64_t{0} : static_cast<uint64_t>(digits[i]);
+  };
+  int length = 32 * high;
+  CUOP_ROLLED
+  for (uint64_t rest = digit(high); rest != 0; rest >>= 1) ++length;
+  int lsb = length - format.precision;
+  if (lsb < format.min_lsb - exponent) lsb = format.min_lsb - exponent;
+  if (lsb < 0) lsb = 0;
+  const int place = lsb >> 5, shift = lsb & 31;
+  uint64_t significand = (digit(place) >> shift) | (digit(place + 1) << (32 - shift));
+  if (shift != 0) significand |= digit(place + 2) << (64 - shift);
+  if (lsb > 0) {
+    const int half = (lsb - 1) >> 5, bit = (lsb - 1) & 31;
+    bool is_above = is_inexact || (digit(half) & ((uint64_t{1} << bit) - 1)) != 0;
+    CUOP_ROLLED
+    for (int i = low; i < half && !is_above; ++i) is_above = digit(i) != 0;
+    const bool is_half = ((digit(half) >> bit) & 1u) != 0;
+    if (is_half && (is_above || (significand & 1u) != 0)) ++significand;
+  }
+  const double result = jit::math::ldexp(static_cast<double>(significand), lsb + exponent);
+  return format.overflow != 0.0 && result >= format.overflow ? jit::math::infinity : result;
+}
+
 /// Base 2^32 digits of a non-negative number in units of 2^exponent, most significant last.
 struct Magnitude {
   static constexpr int kCount = ExactSum::kDigits + 1;
   uint32_t digits[kCount];
   int exponent;
   bool is_inexact = false;  ///< a part below the last digit was dropped
-
-  CUOP_FN int bit_length() const {
-    CUOP_ROLLED
-    for (int i = kCount - 1; i >= 0; --i) {
-      int length = 0;
-      for (uint32_t rest = digits[i]; rest != 0; rest >>= 1) ++length;
-      if (length != 0) return 32 * i + length;
-    }
-    return 0;
-  }
-  CUOP_FN bool bit(int position) const {
-    return ((digits[position >> 5] >> (position & 31)) & 1u) != 0;
-  }
-  CUOP_FN bool any_below(int position) const {
-    CUOP_ROLLED
-    for (int i = 0; i < position >> 5; ++i) {
-      if (digits[i] != 0) return true;
-    }
-    return (position & 31) != 0 && (digits[position >> 5] << (32 - (position & 31))) != 0;
-  }
 
   /// Schoolbook division by one 64-bit number, the remainder kept in 64 bits: each step brings in
   /// one bit of the dividend, so that nothing wider is needed on any machine.
@@ -203,31 +220,22 @@ struct Magnitude {
   }
 
   CUOP_FN double round(FloatFormat format) const {
-    const int length = bit_length();
-    int lsb = length - format.precision;
-    if (lsb < format.min_lsb - exponent) lsb = format.min_lsb - exponent;
-    if (lsb < 0) lsb = 0;
-    uint64_t significand = 0;
-    CUOP_ROLLED
-    for (int position = length - 1; position >= lsb; --position) {
-      significand = (significand << 1) | (bit(position) ? 1u : 0u);
-    }
-    if (lsb > 0 && lsb <= length && bit(lsb - 1)) {
-      const bool above_half = is_inexact || any_below(lsb - 1);
-      if (above_half || (significand & 1u) != 0) ++significand;
-    }
-    const double result = jit::math::ldexp(static_cast<double>(significand), lsb + exponent);
-    return format.overflow != 0.0 && result >= format.overflow ? jit::math::infinity : result;
+    return round_digits(digits, 0, kCount - 1, exponent, is_inexact, format);
   }
 };
 
 }  // namespace detail
 
-CUOP_FN double ExactSum::round_quotient(uint64_t divisor, FloatFormat format) const {
+/// What a sum is to which such numbers have been added; 0 where it is finite.
+CUOP_FN double special_sum(int64_t special) {
   const bool has_both = (special & 3) == 3;
-  if ((special & kNaN) != 0 || has_both) return jit::math::nan;
-  if (special != 0)
-    return (special & kPositiveInfinity) != 0 ? jit::math::infinity : -jit::math::infinity;
+  if (special == 0) return 0.0;
+  if ((special & ExactSum::kNaN) != 0 || has_both) return jit::math::nan;
+  return (special & ExactSum::kPositiveInfinity) != 0 ? jit::math::infinity : -jit::math::infinity;
+}
+
+CUOP_FN double ExactSum::round_quotient(uint64_t divisor, FloatFormat format) const {
+  if (special != 0) return special_sum(special);
   ExactSum sum = *this;
   sum.normalize();
   const bool is_negative = sum.digits[kDigits - 1] < 0;
@@ -236,14 +244,19 @@ CUOP_FN double ExactSum::round_quotient(uint64_t divisor, FloatFormat format) co
     for (int i = 0; i < kDigits; ++i) sum.digits[i] = -sum.digits[i];
     sum.normalize();
   }
-  // One digit below the smallest subnormal holds the bit that decides a quotient's rounding.
-  detail::Magnitude magnitude{{}, kMinExponent - 32};
-  CUOP_ROLLED
-  for (int i = 0; i < kDigits; ++i) {
-    magnitude.digits[i + 1] = static_cast<uint32_t>(sum.digits[i]);
+  double result;
+  if (divisor == 1) {
+    result = detail::round_digits(sum.digits, 0, kDigits - 1, kMinExponent, false, format);
+  } else {
+    // One digit below the smallest subnormal holds the bit that decides a quotient's rounding.
+    detail::Magnitude magnitude{{}, kMinExponent - 32};
+    CUOP_ROLLED
+    for (int i = 0; i < kDigits; ++i) {
+      magnitude.digits[i + 1] = static_cast<uint32_t>(sum.digits[i]);
+    }
+    magnitude.divide(divisor);
+    result = magnitude.round(format);
   }
-  if (divisor != 1) magnitude.divide(divisor);
-  const double result = magnitude.round(format);
   return is_negative ? -result : result;
 }
 

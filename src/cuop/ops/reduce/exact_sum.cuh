@@ -7,9 +7,11 @@
 // in a fifth of the instructions.
 #pragma once
 
+#include "cuop/core/divide_up.h"
 #include "cuop/jit/kernels/compensated.h"
 #include "cuop/jit/kernels/elementwise.cuh"
 #include "cuop/jit/kernels/exact_sum.h"
+#include "cuop/ops/reduce/exact_words.cuh"
 #include "cuop/ops/reduce/wide_sum.cuh"
 
 namespace cuop::jit {
@@ -226,35 +228,65 @@ CUOP_FN auto term(Source x) {
   }
 }
 
-/// Brings the digits into [0, 2^32), so that those of many blocks can be added.
-CUOP_FN void normalize_shared(int64_t* sum) {
-  int64_t carry = 0;
-#pragma unroll 1
-  for (int i = 0; i < ExactSum::kDigits - 1; ++i) {
-    const int64_t digit = sum[i] + carry;
-    carry = digit >> 32;
-    sum[i] = digit & 0xffffffff;
+/// By a warp, which the words belong to.
+template <class Result>
+CUOP_FN void finish_exact(const WideSum& a, int64_t state, int64_t* words) {
+  if constexpr (gives_states<Result>) {
+    store_words(words, static_cast<ExactSum*>(a.result)[place_of_result(a, state)]);
+  } else {
+    const double sum = rounded_words(words, a.divisor == 0 ? 1 : a.divisor, format_of<Result>);
+    if (threadIdx.x % 32 == 0) store_sum<Result>(a, state, sum);
   }
-  sum[ExactSum::kDigits - 1] += carry;
 }
 
-template <class Result>
-CUOP_FN void finish_exact(const WideSum& a, int64_t state, const int64_t* words) {
-  ExactSum sum;
+/// words <- the sums that `count` blocks have left, `apart` words from each other, by the threads
+/// of a block. `Words` of each block, for so many states.
+template <int Words>
+CUOP_FN void add_up(int64_t* words, const int64_t* left, int count, int64_t apart) {
+  constexpr int kShares = Words < kSumThreads ? kSumThreads / Words : 1;
+  const int thread = static_cast<int>(threadIdx.x);
+  for (int i = thread; i < Words; i += kSumThreads) words[i] = 0;
+  __syncthreads();
+  for (int item = thread; item < kShares * Words; item += kSumThreads) {
+    const int i = item % Words;
+    const bool is_special = i % kExactWords == ExactSum::kDigits;
+    int64_t total = 0;
+#pragma unroll 8
+    for (int k = item / Words; k < count; k += kShares) {
+      const int64_t word = load_fresh(left + k * apart + i);
+      total = is_special ? total | word : total + word;
+    }
+    auto* const place = reinterpret_cast<unsigned long long*>(words + i);
+    if (is_special) {
+      atomicOr(place, static_cast<unsigned long long>(total));
+    } else {
+      atomicAdd(place, static_cast<unsigned long long>(total));
+    }
+  }
+  __syncthreads();
+}
+
+/// words <- what the blocks of all parts have left, where this block is the last of them: the last
+/// of each group of parts adds up the group's, then of groups. Whether it is.
+template <int Words>
+CUOP_FN bool add_parts(int64_t* words, int64_t* left, int64_t part, int64_t parts,
+                       unsigned* arrivals) {
+  int64_t apart = Words;
 #pragma unroll 1
-  for (int i = 0; i < ExactSum::kDigits; ++i) sum.digits[i] = words[i];
-  sum.special = words[ExactSum::kDigits];
-  if constexpr (gives_states<Result>) {
-    sum.normalize();
-    // Digit by digit: copied as one, all of them may be held in registers at once.
-    ExactSum& place = static_cast<ExactSum*>(a.result)[place_of_result(a, state)];
-#pragma unroll 1
-    for (int i = 0; i < ExactSum::kDigits; ++i) place.digits[i] = sum.digits[i];
-    place.special = sum.special;
-    place.pending = sum.pending;
-  } else {
-    store_sum<Result>(a, state,
-                      sum.round_quotient(a.divisor == 0 ? 1 : a.divisor, format_of<Result>));
+  while (true) {
+    const int64_t group = part / kExactPartsTogether, first = group * kExactPartsTogether;
+    const int64_t rest = parts - first;
+    const int count = rest < kExactPartsTogether ? static_cast<int>(rest) : kExactPartsTogether;
+    if (!is_last_of(count, arrivals + group)) return false;
+    add_up<Words>(words, left + first * apart, count, apart);
+    if (parts <= kExactPartsTogether) return true;
+    for (int i = static_cast<int>(threadIdx.x); i < Words; i += kSumThreads) {
+      left[first * apart + i] = words[i];
+    }
+    part = group;
+    parts = divide_up(parts, int64_t(kExactPartsTogether));
+    arrivals += parts;
+    apart *= kExactPartsTogether;
   }
 }
 
@@ -331,7 +363,7 @@ CUOP_FN void exact_sums(const WideSum& a) {
   constexpr int kStates = kSumThreads / Team;
   constexpr bool kIsFixed = is_fixed<Source, IsInteger>;
   constexpr int kAtATime = IsLinear ? 4 : 1;
-  __shared__ int64_t words[kStates][ExactSum::kWords];
+  __shared__ int64_t words[kStates][kExactWords];
   const int thread = static_cast<int>(threadIdx.x);
   const int lane = IsColumn ? thread / kStates : thread % Team;
   const int slot = IsColumn ? thread % kStates : thread / Team;
@@ -340,7 +372,7 @@ CUOP_FN void exact_sums(const WideSum& a) {
   for (int64_t unit = blockIdx.x; unit < a.units; unit += gridDim.x) {
     const int64_t group = unit / a.parts, part = unit % a.parts;
     const int64_t state = group * kStates + slot;
-    for (int i = thread; i < kStates * ExactSum::kWords; i += kSumThreads) flat[i] = 0;
+    for (int i = thread; i < kStates * kExactWords; i += kSumThreads) flat[i] = 0;
     __syncthreads();
     if (state < a.states) {
       const Elements<Source, IsLinear> from{
@@ -369,38 +401,16 @@ CUOP_FN void exact_sums(const WideSum& a) {
     }
     __syncthreads();
     if (a.parts > 1) {
-      if (thread < kStates) normalize_shared(words[thread]);
-      __syncthreads();
-      int64_t* const left =
-          static_cast<int64_t*>(a.partials) + group * a.parts * kStates * ExactSum::kWords;
-      for (int i = thread; i < kStates * ExactSum::kWords; i += kSumThreads) {
-        left[part * kStates * ExactSum::kWords + i] = flat[i];
+      constexpr int kWords = kStates * kExactWords;
+      int64_t* const left = static_cast<int64_t*>(a.partials) + group * a.parts * kWords;
+      for (int i = thread; i < kWords; i += kSumThreads) {
+        left[part * kWords + i] = carried(flat, i);
       }
-      if (!is_last_of(a.parts, a.arrivals + group)) continue;
-      constexpr int kWords = kStates * ExactSum::kWords;
-      constexpr int kShares = kWords < kSumThreads ? kSumThreads / kWords : 1;
-      for (int i = thread; i < kWords; i += kSumThreads) flat[i] = 0;
-      __syncthreads();
-      for (int item = thread; item < kShares * kWords; item += kSumThreads) {
-        const int i = item % kWords;
-        const bool is_special = i % ExactSum::kWords == ExactSum::kDigits;
-        int64_t total = 0;
-#pragma unroll 8
-        for (int64_t k = item / kWords; k < a.parts; k += kShares) {
-          const int64_t word = load_fresh(left + k * kWords + i);
-          total = is_special ? total | word : total + word;
-        }
-        auto* const place = reinterpret_cast<unsigned long long*>(flat + i);
-        if (is_special) {
-          atomicOr(place, static_cast<unsigned long long>(total));
-        } else {
-          atomicAdd(place, static_cast<unsigned long long>(total));
-        }
-      }
-      __syncthreads();
+      unsigned* const arrivals = a.arrivals + group * groups_of_parts(a.parts, kExactPartsTogether);
+      if (!add_parts<kWords>(flat, left, part, a.parts, arrivals)) continue;
     }
-    if (thread < kStates && group * kStates + thread < a.states) {
-      finish_exact<Result>(a, group * kStates + thread, words[thread]);
+    for (int i = thread / 32; i < kStates; i += kSumThreads / 32) {
+      if (group * kStates + i < a.states) finish_exact<Result>(a, group * kStates + i, words[i]);
     }
     __syncthreads();  // the words have been read
   }

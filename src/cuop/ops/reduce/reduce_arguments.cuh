@@ -11,8 +11,9 @@ inline constexpr int kSumThreads = 256;
 inline constexpr int kSumColumns = 32;
 /// Threads of a block of compensated sums of rows: a warp for each chunk of its part.
 inline constexpr int kSumRowThreads = 128;
-/// Parts of a state that one block merges, of rows and of columns: powers of two.
-inline constexpr int kRowPartsTogether = 256, kColumnPartsTogether = 64;
+/// Parts of a state that one block merges, of compensated sums of rows and of columns, for whose
+/// order they are powers of two, and of exact sums.
+inline constexpr int kRowPartsTogether = 256, kColumnPartsTogether = 64, kExactPartsTogether = 32;
 /// Groups of so many parts, and groups of groups, down to one: each has a last block.
 CUOP_FN constexpr int64_t groups_of_parts(int64_t parts, int64_t together) {
   int64_t groups = 0;

@@ -30,6 +30,8 @@ CUOP_FN double finished(const Moments& state, const Finish& finish) {
   return finish.is_root ? math::sqrt(variance) : variance;
 }
 
+inline constexpr int kStateThreads = 128;
+
 struct MergedStates {
   void* into;
   const void* from;

@@ -10,7 +10,7 @@ namespace cuop::kernels {
 
 namespace {
 
-constexpr int kThreads = 128;
+constexpr int kThreads = jit::kStateThreads;
 constexpr const char* kText = "cuop/ops/reduce/states.cuh";
 
 /// Null where states are values.
@@ -31,7 +31,9 @@ int64_t count_of(const FoldInput& input, const Tensor& states) {
   return states.nbytes() / fold_cpu(input.kind, input.element).state_bytes;
 }
 
-int64_t blocks_for(int64_t count) { return divide_up(count, kThreads); }
+int64_t blocks_for(ReduceKind kind, int64_t count) {
+  return divide_up(count, kind == ReduceKind::kExactSum ? kThreads / 32 : kThreads);
+}
 
 /// States that are values, as such.
 Tensor values_of(const FoldInput& input, const Tensor& states) {
@@ -65,8 +67,11 @@ jit::TextKernel merge_states_kernel(ReduceKind kind) {
 }
 
 jit::TextKernel finish_states_kernel(ReduceKind kind, DType value) {
+  const char* const type = jit::text_type(value);
   return {"finish_states", kText, "FinishedStates",
-          jit::instance("finish_states", state_type(kind), jit::text_type(value)), kThreads};
+          kind == ReduceKind::kExactSum ? jit::instance("finish_exact_states", type)
+                                        : jit::instance("finish_states", state_type(kind), type),
+          kThreads};
 }
 
 void merge_states_cuda(const FoldInput& input, const Tensor& into, const Tensor& from) {
@@ -75,7 +80,8 @@ void merge_states_cuda(const FoldInput& input, const Tensor& into, const Tensor&
   }
   const int64_t count = count_of(input, into);
   const jit::MergedStates arguments{into.data(), from.data(), count};
-  jit::launch_text(merge_states_kernel(input.kind), into.device(), blocks_for(count), &arguments);
+  jit::launch_text(merge_states_kernel(input.kind), into.device(), blocks_for(input.kind, count),
+                   &arguments);
 }
 
 Tensor finish_states_cuda(const Reduction& reduction, const FoldInput& input, const Tensor& states,
@@ -95,8 +101,8 @@ Tensor finish_states_cuda(const Reduction& reduction, const FoldInput& input, co
   const Tensor values = empty({n}, value, states.device());
   const jit::FinishedStates arguments{states.data(), values.data(), n,
                                       finish_of(reduction, count, result)};
-  jit::launch_text(finish_states_kernel(input.kind, value), states.device(), blocks_for(n),
-                   &arguments);
+  jit::launch_text(finish_states_kernel(input.kind, value), states.device(),
+                   blocks_for(input.kind, n), &arguments);
   return values;
 }
 

@@ -78,7 +78,7 @@ void plan_exact(WideSumPlan& plan, const FoldPlan& fold, int64_t multiprocessors
   a.parts = divide_up(a.length, a.chunk);
   a.units = groups * a.parts;
   plan.blocks = a.units;
-  plan.arrivals = groups;
+  plan.arrivals = groups * jit::groups_of_parts(a.parts, jit::kExactPartsTogether);
   plan.partial_bytes = a.units * states * ExactSum::kWords * 8;
 }
 
