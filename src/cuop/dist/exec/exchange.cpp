@@ -7,6 +7,7 @@
 #include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
 #include "cuop/core/noncopyable.h"
+#include "cuop/dist/comm/patches.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/copy/copy_kernels.h"
 #include "cuop/ops/create/create.h"
@@ -22,8 +23,7 @@ namespace {
 
 /// Copies pieces that stay on this rank: on the host before ranks meet, on a GPU when what comes
 /// over links has been ordered, so that the links begin first. There what is large goes on a stream
-/// of its own that begins where the rank's was at construction, long rows by the copy engine:
-/// beside a kernel that fills memory's bandwidth the links take 5 per cent longer (two H200s).
+/// of its own that begins where the rank's was at construction.
 class KeptPieces : NonCopyable {
  public:
   KeptPieces(const RankMoves& moves, const Part& source, const Landing& landing)
@@ -36,7 +36,7 @@ class KeptPieces : NonCopyable {
     }
     const bool is_first = source.device.is_cpu() || moves.is_local;
     if (is_first) {
-      copy_on(stream_);
+      copy_on(stream_, false);
       return;
     }
     if (elements == 0 || elements * itemsize(source.local.dtype()) < kLeastAside) return;
@@ -54,15 +54,19 @@ class KeptPieces : NonCopyable {
     }
   }
 
-  /// Copies what has not been copied yet.
-  void finish() { copy_on(aside_ ? aside_->get() : stream_); }
+  /// Copies what has not been copied yet. `by_engine`: long rows beside the rank's stream by the
+  /// copy engine, as a kernel fills memory's bandwidth and links take 5 per cent longer beside it
+  /// (two H200s).
+  void finish(bool by_engine) {
+    copy_on(aside_ ? aside_->get() : stream_, by_engine && aside_.has_value());
+  }
 
  private:
-  void copy_on(Stream stream) {
+  void copy_on(Stream stream, bool by_engine) {
     const StreamScope scope(stream);
     for (size_t i = 0; i < landings_.size(); ++i) {
       const Tensor kept = view_of(source_, moves_.kept[i].box);
-      if (aside_) {
+      if (by_engine) {
         kernels::copy_beside_work_cuda(landings_[i], kept);
       } else {
         copy_into(landings_[i], kept);
@@ -91,7 +95,7 @@ void exchange(Communicator& comm, const RankMoves& moves, const Part& source,
   }
   for (const Piece& piece : moves.receives) receives.push_back({piece.peer, landing(piece)});
   comm.exchange(sends, receives, current_stream(source.device));
-  kept.finish();
+  kept.finish(are_mapped(sends));  // else links go by kernels
 }
 
 Tensor empty_in(const AxisOrder& order, const Shape& shape, DType dtype, Device device) {
