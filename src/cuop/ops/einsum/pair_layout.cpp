@@ -95,8 +95,8 @@ namespace {
 /// A call of BLAS costs as much as copying so many elements.
 constexpr double kCallElements = 1000;
 /// On a GPU copying an element takes as long as so many multiply-adds, and a side of a matrix that
-/// is not whole tiles leaves a part of the last one idle: an H200 makes 2048 x 160
-/// matrices of float32 160 times in 0.51 ms, one of 2048 x 25600 in 0.25.
+/// is not whole tiles leaves a part of the last one idle: an H200 makes 160 matrices of 2048 x 160
+/// float32 in 0.51 ms, one of 2048 x 25600 in 0.25.
 constexpr double kGpuMultiplies = 60, kGpuTile = 128;
 /// So many of the slowest dimensions of one operand may become a batch.
 constexpr size_t kMostMoved = 3;

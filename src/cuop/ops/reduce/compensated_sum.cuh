@@ -190,7 +190,7 @@ template <class Source, int Taken, bool IsLinear, class Result>
 CUOP_FN void compensated_rows(const WideSum& a) {
   // Between the ends of rows of at least kShortRun elements, and of chunks.
   constexpr int kMaxRuns = kRowPart / kShortRun + 16;
-  constexpr int kWarps = kSumRowThreads / 32;
+  constexpr int kWarps = kSumRowThreads / 32, kAhead = Taken == 1 ? 16 : 8;
   static_assert(kMaxRuns >= kRowPartsTogether);
   __shared__ CompensatedSum rounds[kMaxRuns];
   const int warp = static_cast<int>(threadIdx.x) / 32;
@@ -208,8 +208,8 @@ CUOP_FN void compensated_rows(const WideSum& a) {
     int run = 0;
     for_runs(a, is_split, begin, end, [&](int64_t from, int64_t to) {
       if (run % kWarps == warp) {
-        const CompensatedSum folded = fold_rounds < Taken,
-                             Taken == 1 ? 16 : 8 > (elements(from), IsLinear ? 0 : from, to - from);
+        const CompensatedSum folded =
+            fold_rounds<Taken, kAhead>(elements(from), IsLinear ? 0 : from, to - from);
         if (threadIdx.x % 32 == 0) rounds[run] = folded;
       }
       ++run;
