@@ -94,6 +94,7 @@ def test_who_lends_a_stream_is_kept_for_the_memory_that_was_used_on_it():
     gone = weakref.ref(lender)
     with cuop.external_stream(lender):
         value = cuop.full((1000,), 4, device="cuda")
+    lender.stream.synchronize()  # the current stream, which reads below, does not wait for it
     del lender
     gc.collect()
     assert gone() is not None
