@@ -204,10 +204,6 @@ class StagedCopy : NonCopyable {
   std::atomic<int64_t> next_ = 0;
 };
 
-}  // namespace
-
-namespace {
-
 /// Whether so many bytes are worth stages, and the GPU's stream takes copies of the host: a graph
 /// does not.
 bool is_worth_stages(int64_t bytes, Device gpu) {

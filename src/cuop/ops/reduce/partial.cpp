@@ -1,7 +1,6 @@
 #include "cuop/ops/reduce/partial.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "cuop/backend/slot.h"
 #include "cuop/core/text.h"
@@ -22,7 +21,7 @@ constexpr backend::Slot kFold{"partial reduction", &kernels::reduce_states_cpu,
                               &kernels::reduce_states_cuda};
 constexpr backend::Slot kMerge{"partial reduction", &kernels::merge_states_cpu,
                                &kernels::merge_states_cuda};
-constexpr backend::Slot kFinish{"partial reduction", &kernels::finished_states_cpu,
+constexpr backend::Slot kFinish{"partial reduction", &kernels::finish_states_cpu,
                                 &kernels::finish_states_cuda};
 
 bool is_by_parts(ReduceKind kind, DType dtype) {
@@ -35,13 +34,6 @@ bool is_aligned(const Tensor& states, int64_t bytes) {
   constexpr int64_t kWidest = 16;
   const int64_t step = std::min(bytes & -bytes, kWidest);
   return reinterpret_cast<uintptr_t>(states.data()) % static_cast<uintptr_t>(step) == 0;
-}
-
-/// Contiguous values as such of another shape.
-Tensor shaped(const Tensor& values, const Shape& shape) {
-  Layout layout = contiguous_layout(shape);
-  layout.offset = values.layout().offset;
-  return values.with_layout(layout);
 }
 
 /// What the states of this reduction are folded from: complex sums are two real ones side by side.
@@ -162,7 +154,7 @@ Tensor PartialReduction::finish(const Tensor& states, int64_t count, const Tenso
     const Tensor both =
         kFinish(states.device(), variance, input_of(ReduceKind::kVar, mode_, dtype_), states, count,
                 DType::kFloat64);
-    const Tensor total = sum(shaped(both, parts), {int64_t{-1}});
+    const Tensor total = sum(reshape(both, parts), {int64_t{-1}});
     copy_into(result, kind_ == ReduceKind::kStd ? sqrt(total) : total);
     return result;
   }
@@ -170,20 +162,20 @@ Tensor PartialReduction::finish(const Tensor& states, int64_t count, const Tenso
       kFinish(states.device(), reduction, input_of(kind_, mode_, dtype_), states, count, result_);
   const bool is_parts = is_by_parts(kind_, dtype_);
   const Tensor target = is_parts ? as_real(result) : result;
-  copy_into(target, shaped(values, target.shape()));
+  copy_into(target, reshape(values, target.shape()));
   return result;
 }
 
 Tensor PartialReduction::finish(Tensor&& states, int64_t count) const {
   if (is_by_parts(kind_, dtype_) || count == 0 || states.size() == 0) return finish(states, count);
   check_states(states);
-  const Tensor given = std::move(states);
-  const Tensor values = kFinish(given.device(), Reduction{kind_, mode_, correction_},
-                                input_of(kind_, mode_, dtype_), given, count, result_);
-  const Shape shape = remove_axis(given.layout(), given.ndim() - 1).shape;
-  if (values.dtype() == result_) return shaped(values, shape);
-  const Tensor result = empty(shape, result_, given.device());
-  copy_into(result, shaped(values, shape));
+  const Shape shape = remove_axis(states.layout(), states.ndim() - 1).shape;
+  const Tensor values = reshape(kFinish(states.device(), Reduction{kind_, mode_, correction_},
+                                        input_of(kind_, mode_, dtype_), states, count, result_),
+                                shape);
+  if (values.dtype() == result_) return values;
+  const Tensor result = empty(shape, result_, values.device());
+  copy_into(result, values);
   return result;
 }
 

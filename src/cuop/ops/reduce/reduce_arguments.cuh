@@ -2,6 +2,7 @@
 // structs.
 #pragma once
 
+#include "cuop/core/divide_up.h"
 #include "cuop/ops/places.cuh"
 
 namespace cuop::jit {
@@ -18,7 +19,7 @@ inline constexpr int kRowPartsTogether = 256, kColumnPartsTogether = 64, kExactP
 CUOP_FN constexpr int64_t groups_of_parts(int64_t parts, int64_t together) {
   int64_t groups = 0;
   do {
-    parts = (parts + together - 1) / together;
+    parts = divide_up(parts, together);
     groups += parts;
   } while (parts > 1);
   return groups;

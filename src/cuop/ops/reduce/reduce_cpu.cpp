@@ -42,13 +42,7 @@ void reduce_part(const Reduction& reduction, const FoldPlan& plan, const Tensor&
                             : empty({plan.states() * plan.fold->state_bytes}, DType::kUInt8);
   run_fold(plan, bytes_of(x), static_cast<std::byte*>(states.data()));
   const Tensor values = finish_states(reduction, input, states, plan.length(), round);
-  if (!is_in_place) {
-    copy_into(ordered, values.with_layout([&] {
-      Layout layout = contiguous_layout(ordered.shape());
-      layout.offset = values.layout().offset;
-      return layout;
-    }()));
-  }
+  if (!is_in_place) copy_into(ordered, reshape(values, ordered.shape()));
 }
 
 void reduce_real(const char* who, const Reduction& reduction, const FoldInput& input,
@@ -197,8 +191,8 @@ void merge_states_cpu(const FoldInput& input, const Tensor& into, const Tensor& 
   fold.merge(into.data(), from.data(), into.nbytes() / fold.state_bytes);
 }
 
-Tensor finished_states_cpu(const Reduction& reduction, const FoldInput& input, const Tensor& states,
-                           int64_t count, DType result) {
+Tensor finish_states_cpu(const Reduction& reduction, const FoldInput& input, const Tensor& states,
+                         int64_t count, DType result) {
   return finish_states(reduction, input, clone(states), count, result);  // divides means in place
 }
 

@@ -33,8 +33,8 @@ int64_t fold_bytes_cuda(const char* who, const FoldInput& input, const Tensor& x
 void merge_states_cpu(const FoldInput& input, const Tensor& into, const Tensor& from);
 void merge_states_cuda(const FoldInput& input, const Tensor& into, const Tensor& from);
 /// As finish_states, of states that stay as they are; on a GPU values may be in their memory.
-Tensor finished_states_cpu(const Reduction& reduction, const FoldInput& input, const Tensor& states,
-                           int64_t count, DType result);
+Tensor finish_states_cpu(const Reduction& reduction, const FoldInput& input, const Tensor& states,
+                         int64_t count, DType result);
 Tensor finish_states_cuda(const Reduction& reduction, const FoldInput& input, const Tensor& states,
                           int64_t count, DType result);
 
