@@ -1,6 +1,7 @@
 """Benchmarks on ranks: the processes of mpirun, or threads of this one, each with a device of its own."""
 
 import argparse
+import statistics
 import time
 from pathlib import Path
 
@@ -42,6 +43,26 @@ def slowest(comm, seconds):
     """Of several times that each rank has measured those of the slowest rank, on all."""
     mine = cuop.tensor(seconds, dtype="float64", device="cpu")
     return dist.all_reduce(comm, mine, "max").tolist()
+
+
+def alone_and_in_a_row(comm, call, times, *, wait=cuop.synchronize, rows=5, in_a_row=10):
+    """Seconds of a call and its wait, the median of so many `times`, and of a call among those that follow each
+    other, the shortest of some rows; of the slowest rank, all starting together.
+    """
+
+    def seconds_of(count):
+        wait()
+        comm.barrier()
+        begin = time.perf_counter()
+        for _ in range(count):
+            call()
+        wait()
+        return (time.perf_counter() - begin) / count
+
+    seconds_of(3)
+    found = [seconds_of(1) for _ in range(times)] + [seconds_of(in_a_row) for _ in range(rows)]
+    found = slowest(comm, found)
+    return statistics.median(found[:times]), min(found[times:])
 
 
 def origin(command):

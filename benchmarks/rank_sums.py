@@ -9,11 +9,8 @@ each GPU reads then. PyTorch has as many numbers as one rank. The exact sum's bi
 CPU finds.
 """
 
-import statistics
-import time
-
 import torch
-from launched import arguments, on_ranks, origin, slowest, tell
+from launched import alone_and_in_a_row, arguments, on_ranks, origin, tell
 
 import cuop
 from cuop import dist
@@ -26,33 +23,14 @@ WAYS = {
     "exact": lambda x: dist.sum(x, mode="exact"),
     "variance": lambda x: x.var(),
 }
-ALONE, ROWS, IN_A_ROW = 21, 5, 10
-
-
-def seconds_of(call, wait, together, times):
-    """Of a call, of so many that follow each other and a wait."""
-    wait()
-    together()
-    begin = time.perf_counter()
-    for _ in range(times):
-        call()
-    wait()
-    return (time.perf_counter() - begin) / times
-
-
-def measured(comm, call, wait, together):
-    """(alone, in a row) of the slowest rank, milliseconds."""
-    seconds_of(call, wait, together, 3)
-    times = [seconds_of(call, wait, together, 1) for _ in range(ALONE)]
-    times += [seconds_of(call, wait, together, IN_A_ROW) for _ in range(ROWS)]
-    times = slowest(comm, times)
-    return statistics.median(times[:ALONE]) * 1e3, min(times[ALONE:]) * 1e3
+TIMES = 21
 
 
 def cell(times, count, plain):
     """Milliseconds alone and in a row, bytes a second, times the plain sum's."""
     alone, row = times
-    return f"{alone:.3f}, {row:.3f} ({4e-9 * count / row:.2f} TB/s, {row / plain:.2f})"
+    rate = 4e-12 * count / row
+    return f"{alone * 1e3:.3f}, {row * 1e3:.3f} ({rate:.2f} TB/s, {row / plain:.2f})"
 
 
 def main():
@@ -66,11 +44,11 @@ def main():
             x = dist.DistTensor.from_parts(comm, local)
             peer = torch.from_dlpack(local)
             times = {
-                name: measured(comm, lambda way=way, x=x: way(x), cuop.synchronize, comm.barrier)
+                name: alone_and_in_a_row(comm, lambda way=way, x=x: way(x), TIMES)
                 for name, way in WAYS.items()
             }
-            theirs = measured(
-                comm, lambda peer=peer: torch.sum(peer), torch.cuda.synchronize, comm.barrier
+            theirs = alone_and_in_a_row(
+                comm, lambda peer=peer: torch.sum(peer), TIMES, wait=torch.cuda.synchronize
             )
             exact = WAYS["exact"](x).item()
             on_host = dist.DistTensor.from_parts(comm, local.to("cpu"))

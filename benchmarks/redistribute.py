@@ -8,10 +8,7 @@ are those of the slowest rank: the median of calls that begin together with noth
 least mean of ten in a row. Rates are of the bytes that one rank sends, in GB/s.
 """
 
-import statistics
-import time
-
-from launched import arguments, on_ranks, origin, slowest, tell
+from launched import alone_and_in_a_row, arguments, on_ranks, origin, tell
 
 import cuop
 from cuop import dist
@@ -26,18 +23,7 @@ SHAPES = (
     (65536, 4096),
     (16383, 16385),
 )
-ALONE, ROWS = 75, 5
-
-
-def seconds_of(comm, x, sharding, times):
-    """Of a call, of so many that follow each other."""
-    cuop.synchronize()
-    comm.barrier()
-    begin = time.perf_counter()
-    for _ in range(times):
-        x.redistribute(sharding)
-    cuop.synchronize()
-    return (time.perf_counter() - begin) / times
+TIMES = 75
 
 
 def measured(comm, device, shape):
@@ -46,11 +32,7 @@ def measured(comm, device, shape):
     rows, columns = (dist.Sharding(line, dist.P(*axes)) for axes in (("r", None), (None, "r")))
     root = cuop.ones(shape, dtype="float32", device=device) if comm.rank == 0 else None
     x = dist.DistTensor.from_root(comm, root).redistribute(rows)
-    seconds_of(comm, x, columns, 2)
-    times = [seconds_of(comm, x, columns, 1) for _ in range(ALONE)]
-    times += [seconds_of(comm, x, columns, 10) for _ in range(ROWS)]
-    times = slowest(comm, times)
-    return statistics.median(times[:ALONE]), min(times[ALONE:])
+    return alone_and_in_a_row(comm, lambda: x.redistribute(columns), TIMES)
 
 
 def main():
