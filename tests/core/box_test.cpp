@@ -57,6 +57,13 @@ TEST(Interval, IsClippedToALength) {
   EXPECT_EQ(clipped({7, 9}, 5), (Interval{5, 5}));
 }
 
+TEST(BoxOf, AxesInAnotherOrder) {
+  const Box box{{1, 2, 3}, {4, 6, 8}};
+  EXPECT_EQ(permute(box, {2, 0, 1}), (Box{{3, 1, 2}, {8, 4, 6}}));
+  EXPECT_EQ(permute(permute(box, {2, 0, 1}), {1, 2, 0}), box);
+  EXPECT_EQ(permute(whole_box({}), {}), whole_box({}));
+}
+
 TEST(BoxOf, ALayoutIsThatOfItsElements) {
   const Layout whole = contiguous_layout({4, 5, 6});
   const Layout part = slice(whole, {{1, 0, 2}, {3, 5, 6}});

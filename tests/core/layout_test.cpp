@@ -156,5 +156,19 @@ TEST(Dims, RefusesTooManyDimensions) {
   EXPECT_THROW(Dims(std::vector<int64_t>(kMaxDims + 1, 1)), ShapeError);
 }
 
+TEST(Layout, MemoryOrderIsThatOfTheStrides) {
+  const Layout rows = contiguous_layout({3, 4, 5});
+  EXPECT_EQ(memory_order(rows), Dims({0, 1, 2}));
+  const int64_t axes[] = {2, 0, 1};
+  const Layout turned = permute(rows, axes);
+  const Dims order = memory_order(turned);
+  EXPECT_EQ(order, Dims({1, 2, 0}));
+  EXPECT_TRUE(permute(turned, {order.begin(), order.end()}).is_contiguous());
+  EXPECT_EQ(memory_order(slice(turned, 0, 4, 5, -1)), order);  // backwards
+  // A broadcast axis has no place in memory.
+  EXPECT_EQ(memory_order(broadcast_to(contiguous_layout({4, 1}), {4, 7}, "test")), Dims({1, 0}));
+  EXPECT_EQ(memory_order(contiguous_layout({})), Dims());
+}
+
 }  // namespace
 }  // namespace cuop

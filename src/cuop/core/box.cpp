@@ -68,6 +68,14 @@ bool overlap(const Box& a, const Box& b) {
   return true;
 }
 
+Box permute(const Box& box, const Dims& axes) {
+  Box result = box;
+  for (int i = 0; i < axes.ndim(); ++i) {
+    result.set_interval(i, box.interval(static_cast<int>(axes[i])));
+  }
+  return result;
+}
+
 Layout slice(const Layout& layout, const Box& box, const Dims& origin) {
   Layout result = layout;
   for (int axis = 0; axis < box.ndim(); ++axis) {

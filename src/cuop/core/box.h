@@ -52,6 +52,8 @@ Box intersect(const Box& a, const Box& b);
 /// Whether there are any; makes no box.
 bool overlap(const Box& a, const Box& b);
 
+/// The box whose axis i is axis axes[i] of this one.
+Box permute(const Box& box, const Dims& axes);
 /// Where the elements of a box lie in memory, of a tensor whose first element has the indices
 /// `origin` (0 in every dimension where none are given).
 Layout slice(const Layout& layout, const Box& box, const Dims& origin = {});

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <limits>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -131,6 +133,18 @@ Layout permute(const Layout& layout, std::span<const int64_t> axes) {
     result.strides[i] = layout.strides[axis];
   }
   return result;
+}
+
+Dims memory_order(const Layout& layout) {
+  Dims axes = Dims::filled(layout.ndim(), 0);
+  std::iota(axes.begin(), axes.end(), 0);
+  const auto distance = [&](int64_t axis) {
+    const int64_t stride = std::abs(layout.strides[static_cast<int>(axis)]);
+    return stride == 0 ? std::numeric_limits<int64_t>::max() : stride;
+  };
+  std::stable_sort(axes.begin(), axes.end(),
+                   [&](int64_t a, int64_t b) { return distance(a) > distance(b); });
+  return axes;
 }
 
 Layout broadcast_to(const Layout& layout, const Shape& shape, const char* who) {

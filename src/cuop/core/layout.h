@@ -37,6 +37,9 @@ Extent extent(const Layout& layout);
 bool may_self_overlap(const Layout& layout);
 
 Layout permute(const Layout& layout, std::span<const int64_t> axes);
+/// The axes from that whose neighbours lie farthest apart to that whose lie nearest: elements in
+/// their order follow memory. Axes without a stride of their own (broadcast) come first.
+Dims memory_order(const Layout& layout);
 /// Stretches axes of size 1 and adds leading axes (stride 0).
 Layout broadcast_to(const Layout& layout, const Shape& shape, const char* who);
 /// The same elements in row-major order under another shape, when strides allow it.
