@@ -346,12 +346,17 @@ bool AddressSpace::remove_registered(const void* data) {
 }
 
 bool AddressSpace::is_registered(const void* data, size_t bytes) const {
-  const std::lock_guard lock(mutex_);
   const auto address = reinterpret_cast<uintptr_t>(data);
-  auto after = registered_.upper_bound(address);
-  if (after == registered_.begin()) return false;
-  const auto& [begin, size] = *std::prev(after);
-  return address - begin < size && bytes <= size - (address - begin);
+  const auto [begin, size] = registered_at(address);
+  return size > 0 && bytes <= size - (address - begin);
+}
+
+std::pair<uintptr_t, size_t> AddressSpace::registered_at(DevicePointer address) const {
+  const std::lock_guard lock(mutex_);
+  const auto after = registered_.upper_bound(address);
+  if (after == registered_.begin()) return {};
+  const auto [begin, size] = *std::prev(after);
+  return address - begin < size ? std::pair{begin, size} : std::pair<uintptr_t, size_t>();
 }
 
 }  // namespace cuop::simulator

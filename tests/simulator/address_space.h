@@ -93,6 +93,8 @@ class AddressSpace {
   void add_registered(const void* data, size_t bytes);
   bool remove_registered(const void* data);
   bool is_registered(const void* data, size_t bytes) const;
+  /// Where what holds the address begins, and its bytes; 0 and 0 where nothing is registered.
+  std::pair<uintptr_t, size_t> registered_at(DevicePointer address) const;
 
   DevicePointer base() const { return base_; }
   static constexpr size_t kBytes = size_t{1} << 40;

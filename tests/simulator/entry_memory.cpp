@@ -68,8 +68,9 @@ Result allocate(DevicePointer* address, size_t bytes, int device, const Pool* po
 
 Result write_attribute(PointerAttribute which, void* to, DevicePointer address) {
   const auto block = space().find(address);
-  const bool is_registered =
-      !block && space().is_registered(reinterpret_cast<const void*>(address), 1);
+  const auto [begin, bytes] = block ? std::pair<uintptr_t, size_t>(block->begin, block->bytes)
+                                    : space().registered_at(address);
+  const bool is_registered = !block && bytes > 0;
   const bool is_host = is_registered || (block && block->is_host);
   switch (which) {
     case PointerAttribute::kContext:
@@ -91,10 +92,10 @@ Result write_attribute(PointerAttribute which, void* to, DevicePointer address) 
       *static_cast<int*>(to) = block ? block->device : -2;
       return Result::kSuccess;
     case PointerAttribute::kRangeStart:
-      *static_cast<DevicePointer*>(to) = block ? block->begin : 0;
+      *static_cast<DevicePointer*>(to) = begin;
       return Result::kSuccess;
     case PointerAttribute::kRangeBytes:
-      *static_cast<size_t*>(to) = block ? block->bytes : 0;
+      *static_cast<size_t*>(to) = bytes;
       return Result::kSuccess;
     case PointerAttribute::kAccessFlags:
       *static_cast<unsigned*>(to) = static_cast<unsigned>(

@@ -30,8 +30,8 @@ class Runtime {
   /// Copies between the device and page-locked host memory as work of `stream`: the bytes are there
   /// when the stream has come so far, and the caller does not wait.
   virtual void copy_locked(void* dst, const void* src, int64_t bytes, Stream stream) = 0;
-  /// Whether the device copies from and to this memory of the host by itself.
-  virtual bool is_locked(const void* on_host) = 0;
+  /// Whether the device reads and writes this memory of the host, all of it, by itself.
+  virtual bool is_locked(const void* on_host, int64_t bytes) = 0;
   /// Whether kernels of this device read memory of the other one, which is opened to them first.
   virtual bool reads(Device other) { return other == device(); }
   virtual void fill_bytes(void* dst, int value, int64_t bytes, Stream stream) = 0;

@@ -82,7 +82,7 @@ dist::HostPages agreed_pages(dist::Communicator& comm, const std::vector<Tensor>
   bool is_locked = is_read_here && !device.is_cpu();
   const auto look = [&](const Tensor& array) {
     if (!is_locked || array.nbytes() < kLeastBytes) return;
-    is_locked = backend::runtime(device).is_locked(array.data());
+    is_locked = backend::runtime(device).is_locked(array.data(), itemsize(array.dtype()));
   };
   if (comm.rank() == kRoot) {
     for (const Tensor& array : arrays) look(array);

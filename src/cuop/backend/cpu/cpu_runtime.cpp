@@ -60,7 +60,7 @@ class CpuRuntime final : public Runtime {
   void copy_locked(void* dst, const void* src, int64_t bytes, Stream stream) override {
     copy(dst, src, bytes, stream);
   }
-  bool is_locked(const void*) override { return true; }
+  bool is_locked(const void*, int64_t) override { return true; }
   void fill_bytes(void* dst, int value, int64_t bytes, Stream) override {
     if (bytes > 0) std::memset(dst, value, static_cast<size_t>(bytes));
   }

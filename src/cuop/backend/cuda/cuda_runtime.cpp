@@ -186,9 +186,18 @@ void CudaRuntime::copy_locked(void* dst, const void* src, int64_t bytes, Stream 
   operation.started();
 }
 
-bool CudaRuntime::is_locked(const void* on_host) {
+bool CudaRuntime::is_locked(const void* on_host, int64_t bytes) {
   const ContextScope scope(device_);
-  return !place_of(on_host).is_ordinary();
+  unsigned type = 0;
+  DevicePointer begin = 0;
+  size_t size = 0;
+  PointerAttribute attributes[] = {PointerAttribute::kMemoryType, PointerAttribute::kRangeStart,
+                                   PointerAttribute::kRangeBytes};
+  void* answers[] = {&type, &begin, &size};
+  check(driver().pointer_get_attributes(3, attributes, answers, device_pointer(on_host)),
+        "copy: looking whether its memory is page-locked");
+  if (static_cast<MemoryType>(type) == MemoryType::kUnregistered) return false;
+  return device_pointer(on_host) - begin + static_cast<DevicePointer>(bytes) <= size;
 }
 
 void CudaRuntime::open_way_to(Device peer) {

@@ -38,7 +38,7 @@ class CudaRuntime final : public Runtime {
 
   void copy(void* dst, const void* src, int64_t bytes, Stream stream) override;
   void copy_locked(void* dst, const void* src, int64_t bytes, Stream stream) override;
-  bool is_locked(const void* on_host) override;
+  bool is_locked(const void* on_host, int64_t bytes) override;
   bool reads(Device other) override;
   void fill_bytes(void* dst, int value, int64_t bytes, Stream stream) override;
   void fill(void* dst, const void* element, int64_t element_bytes, int64_t count,

@@ -14,12 +14,11 @@ namespace {
 constexpr RowLimits kOverTheHostLink{256, int64_t{1} << 18, std::numeric_limits<int64_t>::max()};
 
 bool is_all_locked(const Tensor& on_host, Device gpu) {
-  backend::Runtime& runtime = backend::runtime(gpu);
   const Extent reach = extent(on_host.layout());
   const int64_t item = itemsize(on_host.dtype());
   const auto* base = static_cast<const char*>(on_host.storage()->data());
-  return runtime.is_locked(base + reach.begin * item) &&
-         runtime.is_locked(base + reach.end * item - 1);
+  return backend::runtime(gpu).is_locked(base + reach.begin * item,
+                                         (reach.end - reach.begin) * item);
 }
 
 }  // namespace
