@@ -7,12 +7,17 @@
 #include <cstring>
 #include <random>
 
+#include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
 #include "cuop/core/interrupt.h"
+#include "cuop/memory/current.h"
+#include "cuop/memory/limited.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/copy/pinned.h"
 #include "cuop/ops/copy/row_copies_cuda.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/index/arrange.h"
 #include "cuop/ops/index/view.h"
 #include "tests/gpu/gpu_test.h"
 #include "tests/ordered_faults.h"
@@ -104,6 +109,18 @@ TEST_F(GpuStagedCopy, LongResultsOfEveryRowLength) {
   const Tensor turned = empty({3000, 3000}, DType::kInt32);
   copy_across(transpose(turned), to_device(numbers({3000, 3000}), kGpu));
   EXPECT_TRUE(are_equal(transpose(turned), numbers({3000, 3000})));
+}
+
+// Slots begin where elements of any dtype may, whatever number of threads shares their memory.
+TEST_F(GpuStagedCopy, OfAnyNumberOfThreads) {
+  const Tensor host = numbers({1500, 1001}, DType::kFloat64), gpu = to_device(host, kGpu);
+  const int before = backend::thread_count();
+  for (const int threads : {1, 3, 5, 7}) {
+    backend::set_thread_count(threads);
+    EXPECT_TRUE(are_equal(to_device(gpu, kCpu), host)) << threads;
+    EXPECT_TRUE(are_equal(to_device(to_device(transpose(host), kGpu), kCpu), transpose(host)));
+  }
+  backend::set_thread_count(before);
 }
 
 TEST_F(GpuStagedCopy, IsFilledByThreadsBoxByBox) {
@@ -200,6 +217,39 @@ TEST_F(GpuStagedCopy, ShortRowsOfLockedMemoryArePackedByThreads) {
   ASSERT_TRUE(is_staged(narrow, kGpu));
   EXPECT_FALSE(copy_locked_rows(gpu, narrow));
   EXPECT_TRUE(are_equal(to_device(to_device(narrow, kGpu), kCpu), narrow));
+}
+
+TEST_F(GpuStagedCopy, MemoryIsLockedWhereAllOfItIs) {
+  const Tensor locked = pin_memory(numbers({kMebibyte}), kGpu);
+  backend::Runtime& runtime = backend::runtime(kGpu);
+  EXPECT_TRUE(runtime.is_locked(locked.data(), locked.nbytes()));
+  EXPECT_TRUE(runtime.is_locked(locked.data<int>() + 5, locked.nbytes() - 20));
+  EXPECT_FALSE(runtime.is_locked(locked.data(), int64_t{1} << 40));
+  const Tensor ordinary = numbers({kMebibyte});
+  EXPECT_FALSE(runtime.is_locked(ordinary.data(), 1));
+}
+
+// The GPU has room for nothing more, not even for a copy of what it turns.
+TEST_F(GpuStagedCopy, TurnsWhatLiesInAnotherOrderOnItsWay) {
+  const Tensor cube = numbers({35, 1050, 33});
+  const Tensor gpu = to_device(cube, kGpu);
+  const auto none_left = memory::make_limited(kGpu, 1);
+  const memory::ResourceScope scope(*none_left);
+  const int64_t orders[][3] = {{0, 2, 1}, {1, 0, 2}, {2, 0, 1}, {2, 1, 0}};
+  for (const auto& order : orders) {
+    const Tensor wanted = contiguous(permute(cube, order)), there = permute(gpu, order);
+    const Tensor back = empty(wanted.shape(), wanted.dtype());
+    copy_across(back, there);
+    EXPECT_TRUE(are_equal(back, wanted)) << wanted.shape();
+    EXPECT_TRUE(are_equal(to_device(there, kCpu), wanted)) << wanted.shape();
+    copy_across(flip(there), flip(wanted));
+    EXPECT_TRUE(are_equal(to_device(gpu, kCpu), cube)) << wanted.shape();
+    // And into another order of the host.
+    const Tensor turned = empty({wanted.shape(2), wanted.shape(0), wanted.shape(1)}, cube.dtype());
+    const int64_t round[] = {1, 2, 0};
+    copy_across(permute(turned, round), there);
+    EXPECT_TRUE(are_equal(permute(turned, round), wanted)) << wanted.shape();
+  }
 }
 
 TEST_F(GpuStagedCopy, RowsOfOrdinaryMemoryAreNotTheCopyEngines) {

@@ -40,18 +40,36 @@ void between_streams(const Tensor& dst, const Tensor& src, Copy&& copy) {
   runtime.order(from, to);
 }
 
-/// Whether a copy between the host and a GPU goes in stages, for which the tensor of the host may
-/// have any layout.
+/// Whether a copy between the host and a GPU goes in stages, for which tensors may have any layout.
 bool goes_in_stages(const Tensor& to, const Tensor& from) {
   if (to.device().is_cpu()) return is_staged(to, from.device());
   return from.device().is_cpu() && is_staged(from, to.device());
 }
 
-/// Between devices, of one dtype and shape; both are row-major, or as `goes_in_stages` allows.
+/// The elements of `from`, on a GPU, in the order in which those of `to` lie, by which downloads go
+/// fastest; `from` itself where they do, and where the GPU has no memory for that.
+Tensor in_order_of(const Tensor& to, const Tensor& from) {
+  const Layout* const host = &to.layout();
+  const Dims order = memory_order(*host);
+  if (permute(from.layout(), {order.begin(), order.end()}).is_contiguous()) return from;
+  try {
+    const Layout layout = layout_of_result(host->shape, {&host, 1});
+    const Tensor result = empty_laid_out(layout, from.dtype(), from.device());
+    copy_into(result, from);
+    return result;
+  } catch (const MemoryError&) {
+    return from;
+  }
+}
+
+/// Between devices, of one dtype and shape; both are row-major, or `goes_in_stages`.
 void move_elements(const Tensor& to, const Tensor& from) {
   trace::Span span("copy", "op");
   span.add_bytes(from.nbytes());
-  if (goes_in_stages(to, from) && (copy_locked_rows(to, from) || staged_copy(to, from))) return;
+  if (goes_in_stages(to, from)) {
+    const Tensor source = to.device().is_cpu() ? in_order_of(to, from) : from;
+    if (copy_locked_rows(to, source) || staged_copy(to, source)) return;
+  }
   if (!from.is_contiguous()) return move_elements(to, contiguous(from));
   if (!to.is_contiguous()) return copy_into(to, to_device(from, to.device()));
   const Device gpu = to.device().is_cpu() ? from.device() : to.device();
@@ -136,9 +154,8 @@ Tensor cast_exactly(const char* who, const Tensor& tensor, DType dtype) {
 
 Tensor to_device(const Tensor& tensor, Device device) {
   if (tensor.device() == device) return tensor;
-  const bool is_staged_upload = tensor.device().is_cpu() && is_staged(tensor, device);
-  const Tensor source = is_staged_upload ? tensor : contiguous(tensor);
   Tensor result = empty(tensor.shape(), tensor.dtype(), device);
+  const Tensor source = goes_in_stages(result, tensor) ? tensor : contiguous(tensor);
   between_streams(result, source, [&] { move_elements(result, source); });
   return result;
 }
@@ -153,10 +170,7 @@ void pull(const Tensor& dst, const Tensor& src) {
   check_writable("copy", dst);
   const Tensor source = src.with_layout(broadcast_to(src.layout(), dst.shape(), "copy"));
   if (dst.size() == 0) return;
-  if (are_alike(dst, src) && goes_in_stages(dst, src)) {
-    if (dst.device().is_cpu()) return move_elements(dst, contiguous(src));
-    if (dst.is_contiguous()) return move_elements(dst, src);
-  }
+  if (are_alike(dst, src) && goes_in_stages(dst, src)) return move_elements(dst, src);
   const bool is_direct = are_alike(dst, src) && dst.is_contiguous();
   const bool is_read = are_gpus(dst, src) && backend::runtime(dst.device()).reads(src.device());
   if (is_direct && src.is_contiguous()) {

@@ -32,6 +32,7 @@ constexpr int64_t kMostLanes = 8;
 constexpr int64_t kSlots = 2;  // of each
 constexpr int64_t kSmallestSlot = 256 << 10;
 constexpr int64_t kLargestSlot = 2 << 20;
+constexpr int64_t kSlotAlignment = 4 << 10;  // of more than any element, whatever the lanes
 // Half of the time that a slot's copy takes: threads that ask the driver all the time keep it from
 // starting the copies of the others, where these go on.
 constexpr std::chrono::microseconds kBetweenLooks{20};
@@ -94,7 +95,9 @@ class StagedCopy : NonCopyable {
       : on_gpu_(on_gpu),
         stream_(stream),
         lanes_(std::clamp<int64_t>(backend::thread_count(), 1, kMostLanes)),
-        slot_bytes_(std::clamp(on_gpu.nbytes() / (lanes_ * kSlots), kSmallestSlot, kLargestSlot)),
+        slot_bytes_(
+            round_down(std::clamp(on_gpu.nbytes() / (lanes_ * kSlots), kSmallestSlot, kLargestSlot),
+                       kSlotAlignment)),
         stretches_(on_gpu.shape(), itemsize(on_gpu.dtype()), slot_bytes_),
         // No stream uses it any more when it goes back: one order serves all.
         memory_(lanes_ * kSlots * slot_bytes_, Stream{stream.device},
@@ -129,6 +132,7 @@ class StagedCopy : NonCopyable {
   template <class Work>
   void run(const Work& work) {
     backend::parallel_for_each(lanes_, 1, [&](int64_t lane) {
+      const StreamScope scope(stream_);
       try {
         work(lane * kSlots);
       } catch (...) {
@@ -145,13 +149,23 @@ class StagedCopy : NonCopyable {
     return i < stretches_.count() ? std::optional(i) : std::nullopt;
   }
   Slot& slot(int64_t number) { return slots_[static_cast<size_t>(number)]; }
-  /// What a stretch goes through, as a row-major tensor of the host that is like it.
-  Tensor staged(int64_t number, const Tensor& like) const {
+  /// What a stretch goes through, as a row-major tensor that is like it: the host's, or for the
+  /// GPU, which reaches the same memory.
+  Tensor staged(int64_t number, const Tensor& like, Device device = kCpu) const {
     void* const data = static_cast<char*>(memory_.data()) + number * slot_bytes_;
-    return from_memory(data, contiguous_layout(like.shape()), like.dtype(), kCpu, {});
+    return from_memory(data, contiguous_layout(like.shape()), like.dtype(), device, {});
   }
+  /// to <- from, of which one is a slot's: by the copy engine, or by a kernel where the other one
+  /// is not row-major.
   void start(int64_t number, const Tensor& to, const Tensor& from) {
-    backend::runtime(stream_.device).copy_locked(to.data(), from.data(), to.nbytes(), stream_);
+    const Device gpu = stream_.device;
+    if (to.is_contiguous() && from.is_contiguous()) {
+      backend::runtime(gpu).copy_locked(to.data(), from.data(), to.nbytes(), stream_);
+    } else if (to.device().is_cpu()) {
+      kernels::strided_copy_cuda(staged(number, to, gpu), from);
+    } else {
+      kernels::strided_copy_cuda(to, staged(number, from, gpu));
+    }
     slot(number).is_used = true;
     slot(number).is_copied->record(stream_);
   }
@@ -215,7 +229,8 @@ bool is_worth_stages(int64_t bytes, Device gpu) {
 bool is_staged(const Tensor& on_host, Device gpu) {
   if (!is_worth_stages(on_host.nbytes(), gpu)) return false;
   // The driver takes page-locked memory as it lies, but without gaps.
-  return !(on_host.is_contiguous() && backend::runtime(gpu).is_locked(on_host.data()));
+  return !(on_host.is_contiguous() &&
+           backend::runtime(gpu).is_locked(on_host.data(), on_host.nbytes()));
 }
 
 namespace {
@@ -239,18 +254,24 @@ bool run_staged(const Tensor& on_gpu, const Move& move) {
 }  // namespace
 
 bool staged_copy(const Tensor& dst, const Tensor& src) {
+  // Stretches follow the host's memory; what lies in another order on the GPU is turned by it.
+  const Dims order = memory_order(dst.device().is_cpu() ? dst.layout() : src.layout());
+  const auto in_order = [&](const Tensor& tensor) {
+    return tensor.with_layout(permute(tensor.layout(), {order.begin(), order.end()}));
+  };
+  const Tensor to = in_order(dst), from = in_order(src);
   if (dst.device().is_cpu()) {
     const auto copy_rows =
         dst.nbytes() >= kLeastPastCaches ? &copy_rows_past_caches : &kernels::strided_copy_cpu;
-    const auto empty = [&](const Box& box, const Tensor& from) {
-      copy_rows(view_of(dst, box), from);
+    const auto empty = [&](const Box& box, const Tensor& staged) {
+      copy_rows(view_of(to, box), staged);
     };
-    return run_staged(src, [&](StagedCopy& copy) { copy.download(empty); });
+    return run_staged(from, [&](StagedCopy& copy) { copy.download(empty); });
   }
-  const auto fill = [&](const Box& box, const Tensor& to) {
-    kernels::strided_copy_cpu(to, view_of(src, box));
+  const auto fill = [&](const Box& box, const Tensor& staged) {
+    kernels::strided_copy_cpu(staged, view_of(from, box));
   };
-  return run_staged(dst, [&](StagedCopy& copy) { copy.upload(fill); });
+  return run_staged(to, [&](StagedCopy& copy) { copy.upload(fill); });
 }
 
 bool staged_fill(const Tensor& dst, const FillStage& fill) {
