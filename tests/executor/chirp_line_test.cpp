@@ -210,7 +210,7 @@ TEST(ChirpLine, PlansSayWhatItTakes) {
     EXPECT_EQ(planned(1 << 20, 1 << 20).way, "four steps");
     EXPECT_EQ(planned(1 << 20, 1 << 20).scratch, 8 << 20);
     EXPECT_EQ(planned(8 * 131071, 1 << 20).way, "chirp");
-    EXPECT_EQ(planned(8 * 131071, 12 << 20).way, "four steps");
+    EXPECT_EQ(planned(8 * 131071, 13 << 20).way, "four steps");
     EXPECT_EQ(planned(n, 100 << 20).way, "at once");
     EXPECT_EQ(planned(n, 100 << 20).scratch, 0);
     EXPECT_FALSE(planned(3, 10).is_feasible());

@@ -8,21 +8,6 @@
 #include "cuop/ops/index/view.h"
 
 namespace cuop::executor {
-namespace {
-
-/// `to` becomes `from`, or the conjugate of it backwards along all axes.
-void move(const Tensor& from, const Tensor& to, bool is_mirrored) {
-  if (!is_mirrored) {
-    copy_into(to, from);
-  } else if (is_complex(from.dtype())) {
-    conj(flip(from), &to);
-  } else {
-    copy_into(to, flip(from));
-  }
-}
-
-}  // namespace
-
 Interval HalfSpectrum::mirrored(Interval rows) const {
   const Interval columns = opposite({std::max<int64_t>(rows.low, 1), rows.high});
   return columns.length() > 0 ? columns : Interval{n1_ - 1, n1_};
@@ -63,19 +48,32 @@ std::vector<HalfSpectrum::Pair> HalfSpectrum::pairs(const Parts& half, Interval 
 
 void HalfSpectrum::gather(const Parts& half, Interval at, const Tensor& rows) const {
   for (const Pair& pair : pairs(half, at, {std::max<int64_t>(at.low, 1), at.high}, rows)) {
-    move(pair.half, pair.rows, pair.is_mirrored);
+    if (pair.is_mirrored) {
+      conj(flip(pair.half), &pair.rows);
+    } else {
+      copy_into(pair.rows, pair.half);
+    }
   }
   if (at.low > 0) return;
   const Tensor own = select(rows, 0, 0);
   const int64_t known = runs_ + (rest_ > 0 ? 1 : 0);
-  if (known < n2_) move(slice(own, 0, 1, n2_ - known + 1), slice(own, 0, known, n2_), true);
+  if (known == n2_) return;
+  const Tensor end = slice(own, 0, known, n2_);
+  conj(flip(slice(own, 0, 1, n2_ - known + 1)), &end);
 }
 
 void HalfSpectrum::scatter(const Parts& half, Interval at, const Tensor& rows) const {
   // Row n1 / 2 is its own conjugate.
   const Interval other{std::max<int64_t>(at.low, 1), std::min(at.high, (n1_ - 1) / 2 + 1)};
-  for (const Pair& pair : pairs(half, at, other, rows)) {
-    move(pair.rows, pair.half, pair.is_mirrored);
+  const std::vector<Pair> all = pairs(half, at, other, rows);
+  for (const Pair& pair : all) {
+    if (!pair.is_mirrored) copy_across(pair.half, pair.rows);
+  }
+  // These may be among those, too.
+  for (const Pair& pair : all) {
+    if (!pair.is_mirrored) continue;
+    conj(pair.rows, &pair.rows);
+    copy_across(pair.half, flip(pair.rows));
   }
 }
 

@@ -36,7 +36,8 @@ class HalfSpectrum {
   Parts parts_of(const Tensor& half, Interval rows) const;
   /// The rows `at` become the spectrum's. `rows` is complex.
   void gather(const Parts& half, Interval at, const Tensor& rows) const;
-  /// The half gets what the rows `at` have of it.
+  /// The half, on any device, gets what the rows `at` have of it, some of which become their
+  /// conjugates.
   void scatter(const Parts& half, Interval at, const Tensor& rows) const;
 
  private:

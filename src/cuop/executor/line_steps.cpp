@@ -12,6 +12,28 @@ namespace cuop::executor {
 
 using dist::FftKind;
 
+namespace {
+
+/// Tiles that a GPU makes lie there as their columns do on the host, from where they go in runs.
+TileOperation turned(TileOperation made) {
+  made.describe = [plain = made.describe](const std::vector<Header>& inputs) {
+    Tiling tiling = plain(inputs);
+    tiling.scratch = [lines = tiling.scratch, item = itemsize(tiling.output.dtype)](
+                         const Box& output, Interval step, const WorkFigures& on) {
+      return lines(output, step, on) + (on.is_gpu() ? output.size() * item : 0);
+    };
+    tiling.make = [make = tiling.make](const std::vector<Part>& parts, const Box& output,
+                                       Interval step) {
+      const Tensor lines = make(parts, output, step);
+      return lines.device().is_cpu() ? lines : transpose(contiguous(transpose(lines)));
+    };
+    return tiling;
+  };
+  return made;
+}
+
+}  // namespace
+
 std::optional<LineSteps> LineSteps::of(const dist::FftBatch& batch, const Header& x,
                                        const Header& line) {
   if (x.shape.ndim() != 1) return std::nullopt;
@@ -46,18 +68,18 @@ LineStep LineSteps::second() const {
     return {"columns", fft_tiles({FftKind::kIrfft, n1_, 0, batch_.norm}), {middle()}};
   }
   return {"rows",
-          is_from_real() ? rows_into_half() : fft_tiles({batch_.kind, {}, 1, batch_.norm}),
+          is_from_real() ? rows_into_half() : turned(fft_tiles({batch_.kind, {}, 1, batch_.norm})),
           {middle()}};
 }
 
 TileOperation LineSteps::rows_into_half() const {
-  TileOperation made = fft_tiles({FftKind::kFft, {}, 1, batch_.norm});
+  TileOperation made = turned(fft_tiles({FftKind::kFft, {}, 1, batch_.norm}));
   made.text += ", half of them";
   made.describe = [*this, plain = made.describe](const std::vector<Header>& inputs) {
     Tiling tiling = plain(inputs);
     tiling.place = {line_, [half = half()](const Tensor& line, const Box& box, const Tensor& tile) {
                       const Interval rows = box.interval(0);
-                      half.scatter(half.parts_of(line, rows), rows, to_device(tile, kCpu));
+                      half.scatter(half.parts_of(line, rows), rows, tile);
                     }};
     return tiling;
   };

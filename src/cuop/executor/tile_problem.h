@@ -91,6 +91,9 @@ struct TileMachine {
   double upload = 1e10;    ///< bytes a second from the host to one device
   double download = 1e10;  ///< and back
   double duplex = 0;       ///< part of the shorter way that the other hides; 0: one at a time
+  /// Seconds that a stretch of an array's memory costs beside its bytes, on the way to a device and
+  /// back.
+  double upload_stretch = 2e-9, download_stretch = 2e-9;
   /// Bytes a second from one device to another, where those that read the same bring each byte from
   /// the host once and give it to each other; 0: each brings all that it reads.
   double between = 0;
@@ -110,7 +113,7 @@ inline bool is_shared(int readers, int64_t bytes) { return readers > 1 && bytes 
 /// The array that holds a result of which a tile is not just its box there.
 struct TilePlace {
   Header array;
-  /// Puts the tile of that box into the array. Tiles share no element.
+  /// Puts the tile of that box, which is not used any more, into the array. Tiles share no element.
   std::function<void(const Tensor& array, const Box& output, const Tensor& tile)> put;
 };
 
