@@ -74,6 +74,8 @@ TileMachine tile_machine(int64_t devices, int64_t memory,
           bandwidth(upload, "upload", link.upload),
           bandwidth(download, "download", link.download),
           duplex.value_or(link.duplex),
+          link.upload_stretch,
+          link.download_stretch,
           between,
           device ? *device : dist::rank_machine(here, true),
           device ? WorkFigures{} : work_figures(here)};

@@ -18,6 +18,7 @@ std::string key_of(const std::string& text, const TileProblem& problem, const Ti
   std::string key = cat(std::setprecision(17), text, problem.wire.text(), "; tiles ", least_tiles,
                         "; ", machine.devices, " devices of ", machine.memory, " bytes, ",
                         machine.upload, " up, ", machine.download, " down, ", machine.duplex, ", ",
+                        machine.upload_stretch, " and ", machine.download_stretch, " a stretch, ",
                         machine.between, " between; ", dist::to_text(machine.device));
   // Parts of a longer call may have one text and inputs in which they do not differ.
   const Box whole = whole_box(problem.output.shape);

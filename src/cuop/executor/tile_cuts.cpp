@@ -12,8 +12,6 @@ namespace {
 
 /// Seconds that a tile costs beside its bytes and its flops: calls, launches, waits.
 constexpr double kTileSeconds = 1.5e-4;
-/// Seconds that a stretch of the host's memory costs beside its bytes, of those that threads share.
-constexpr double kStretchSeconds = 2e-9;
 /// Part of the time of moves beside arithmetic that shows all the same: both take the device's
 /// memory, and neither goes on evenly.
 constexpr double kShownMoves = 0.1;
@@ -32,14 +30,14 @@ int64_t saturated_sum(int64_t a, int64_t b) {
   return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<int64_t>::max() : sum;
 }
 
-/// Seconds for the stretches of a row-major array's memory that a box of it lies in.
-double seconds_of_stretches(const Shape& array, const Box& box) {
+/// The stretches of a row-major array's memory that a box of it lies in.
+double stretches_of(const Shape& array, const Box& box) {
   int64_t length = 1;
   for (int axis = array.ndim() - 1; axis >= 0; --axis) {
     length *= box.interval(axis).length();
     if (box.interval(axis).length() < array[axis]) break;
   }
-  return length == 0 ? 0.0 : kStretchSeconds * static_cast<double>(box.size() / length);
+  return length == 0 ? 0.0 : static_cast<double>(box.size() / length);
 }
 
 /// One way to cut a share, and what it costs.
@@ -90,7 +88,8 @@ class CutShare {
     result.memory += made * ((tiles > steps ? 2 : 1) + (steps > 1 ? 1 : 0));
     result.memory += problem_.scratch_bytes(first, step);
     result.downloaded = share_.box.size() * itemsize(problem_.output.dtype);
-    const double last_scattered = seconds_of_stretches(problem_.output.shape, first);
+    const double last_scattered =
+        machine_.download_stretch * stretches_of(problem_.output.shape, first);
     result.scattered = last_scattered * static_cast<double>(tiles) / static_cast<double>(steps);
     const double last_download =
         static_cast<double>(first.size() * itemsize(problem_.output.dtype)) / machine_.download +
@@ -119,7 +118,8 @@ class CutShare {
     const Interval step = step_of(parts, cuts, 0);
     const Box box = problem_.needed(input, first, step);
     const Header& array = problem_.inputs[input];
-    Reading result{bytes_of(array, box), 1, seconds_of_stretches(array.shape, box)};
+    Reading result{bytes_of(array, box), 1,
+                   machine_.upload_stretch * stretches_of(array.shape, box)};
     int64_t loops = 1;
     const auto enter = [&](int64_t count, const Box& next) {
       loops = saturated(loops, count);
