@@ -51,6 +51,12 @@ def main():
     report = auto.last_report
     assert report.peak <= report.plan.limit == 48 * 1024
     check(auto.matmul(*given(a.T[::2], a[:, ::3])), a.T[::2] @ a[:, ::3])
+    turned = np.asfortranarray(a)
+    check(auto.add(*given(turned, turned[::-1])), a + a[::-1])
+    into = np.zeros((130, 150)).T  # of another order than its tiles
+    out = {"out": cuop.asarray(into)} if root else {}
+    executor.run(auto.mpi.comm, executor.matmul(), given(turned, b), memory_limit=48 * 1024, **out)
+    check(into if root else None, a @ b)
     into = np.zeros((150, 260))[:, ::2]  # rank 0's own memory, between elements that stay
     out = {"out": cuop.asarray(into)} if root else {}
     executor.run(auto.mpi.comm, executor.matmul(), given(a, b), memory_limit=48 * 1024, **out)

@@ -45,6 +45,10 @@ Box within(const Box& box, const Box& piece) {
 
 }  // namespace
 
+Tensor RootArray::Far::in_order(const Tensor& tensor) const {
+  return tensor.with_layout(permute(tensor.layout(), {order.begin(), order.end()}));
+}
+
 Tensor RootArray::read(const Box& box, Device device) const {
   if (!far_) return to_device(view_of(near_, box), device);
   const Tensor part = empty(box.shape(), far_->dtype, device);
@@ -54,15 +58,16 @@ Tensor RootArray::read(const Box& box, Device device) const {
 
 void RootArray::read_into(const Box& box, const Tensor& place) const {
   if (!far_) return copy_across(place, view_of(near_, box));
-  if (place.device().is_cpu() && place.is_contiguous()) return read_far(box, place.data());
+  const Box there = far_->in_order(box);
+  const Tensor here = far_->in_order(place);
+  if (here.device().is_cpu() && here.is_contiguous()) return read_far(there, here.data());
   const auto fill = [&](const Box& piece, const Tensor& to) {
-    read_far(within(box, piece), to.data());
+    read_far(within(there, piece), to.data());
   };
-  const bool is_stageable = !place.device().is_cpu() && place.is_contiguous();
-  if (is_stageable && staged_fill(place, fill)) return;
-  const Tensor part = empty(box.shape(), far_->dtype);
-  read_far(box, part.data());
-  copy_across(place, part);
+  if (!here.device().is_cpu() && staged_fill(here, fill)) return;
+  const Tensor part = empty(there.shape(), far_->dtype);
+  read_far(there, part.data());
+  copy_across(here, part);
 }
 
 int64_t RootArray::rows() const {
@@ -92,7 +97,7 @@ Tensor RootArray::read_beyond(const Box& box, Device device, bool is_wrapped) co
 template <class Move>
 void RootArray::move_far(const Box& box, const char* done_to, const Move& move) const {
   constexpr int64_t kMostBytes = int64_t{32} << 20;  // between two looks for an interrupt
-  const Layout& layout = far_->layout;
+  const Layout layout = permute(far_->layout, {far_->order.begin(), far_->order.end()});
   const int64_t item = itemsize(far_->dtype);
   const Runs runs = runs_of(box, layout);
   const int64_t bytes = runs.length * item;
@@ -139,12 +144,13 @@ void RootArray::write_far(const Box& box, const void* from) const {
 
 void RootArray::write(const Box& box, const Tensor& tile) const {
   if (far_) {
-    const Tensor whole = contiguous(tile);
+    const Box there = far_->in_order(box);
+    const Tensor here = far_->in_order(tile);
     const auto take = [&](const Box& piece, const Tensor& from) {
-      write_far(within(box, piece), from.data());
+      write_far(within(there, piece), from.data());
     };
-    if (!whole.device().is_cpu() && staged_empty(whole, take)) return;
-    return write_far(box, to_device(whole, kCpu).data());
+    if (!here.device().is_cpu() && staged_empty(here, take)) return;
+    return write_far(there, contiguous(to_device(here, kCpu)).data());
   }
   const Tensor place = view_of(near_, box);
   if (is_same_view(place, tile)) return;

@@ -17,7 +17,7 @@ class RootArray {
   explicit RootArray(const dist::Part& part) : near_(part) {}
   /// All of it, in the process of a rank `owner`, counted among all that were started together.
   RootArray(const dist::MemoryAddress& address, const Layout& layout, DType dtype, int owner)
-      : far_(Far{address, layout, dtype, owner}) {}
+      : far_(Far{address, layout, dtype, owner, memory_order(layout)}) {}
 
   /// The elements of a box on a device; a view of the array where it lies there.
   Tensor read(const Box& box, Device device) const;
@@ -38,13 +38,19 @@ class RootArray {
     Layout layout;
     DType dtype;
     int owner;
+    Dims order;  ///< of its axes in memory, by which it is read and written
+
+    /// Of a box or a tensor of the array, its axes in that order.
+    Box in_order(const Box& box) const { return permute(box, order); }
+    Tensor in_order(const Tensor& tensor) const;
   };
-  /// move(runs, before) of the runs of the other process's memory that the box's elements lie in,
-  /// some at a time: `before` bytes of them came earlier, in row-major order. Where it returns
-  /// false, the owner is blamed, whose memory cannot be `done_to`, "read" or "written", any more.
+  /// move(runs, before) of the runs of the other process's memory that the elements of a box of
+  /// `Far::order` lie in, some at a time: `before` bytes of them came earlier, row-major. Where it
+  /// returns false, the owner is blamed, whose memory cannot be `done_to`, "read" or "written", any
+  /// more.
   template <class Move>
   void move_far(const Box& box, const char* done_to, const Move& move) const;
-  // Between the box and row-major memory of this process's host.
+  // Between such a box and row-major memory of this process's host.
   void read_far(const Box& box, void* to) const;
   void write_far(const Box& box, const void* from) const;
   int64_t rows() const;  ///< of the array
