@@ -303,13 +303,15 @@ TEST(KnownPlans, ArePlansOfTheSameCall) {
     EXPECT_EQ(plan_once("product", tiling, on, least).to_json(), expected);
   };
   const TileMachine usual = machine(2, 9 * kMiB);
-  std::vector<TileMachine> machines(7, usual);
+  std::vector<TileMachine> machines(9, usual);
   machines[1].devices = 3;
   machines[2].memory = 5 * kMiB;
   machines[3].upload = 1e9;
   machines[4].download = 1e9;
   machines[5].duplex = 0.9;
   machines[6].device.flops = 1e12;
+  machines[7].upload_stretch = 1e-6;
+  machines[8].download_stretch = 1e-6;
   for (const TileMachine& each : machines) expect_right(matmul(1024, 1024, 1024), each, 1);
   expect_right(matmul(1024, 1024, 1024), usual, 50);
   expect_right(matmul(1024, 1024, 2048), usual, 1);
@@ -321,6 +323,10 @@ TEST(KnownPlans, ArePlansOfTheSameCall) {
     return 8 * output.size();
   };
   expect_right(greedy, usual, 1);
+  Tiling turned = matmul(1024, 1024, 1024);
+  turned.placed_order = {1, 0};
+  expect_right(turned, machines[8], 1);
+  expect_right(matmul(1024, 1024, 1024), machines[8], 1);
   Tiling all = matmul(1024, 1024, 1024);
   all.needed = [&all](size_t i, const Box&, Interval) { return whole_box(all.inputs[i].shape); };
   all.inputs[0].shape = {512, 512};
@@ -375,6 +381,27 @@ TEST(TilePlan, OfEqualCutsThoseOfLongerStretchesAreTaken) {
   const Header cube{{300, 300, 300, 300}, DType::kFloat32};
   const TilePlan plan = plan_tiles(add_tiles().describe({cube, cube}), machine(1, 100 * kMiB));
   EXPECT_LT(plan.cuts[2] * plan.cuts[3], 10) << plan.explain();  // 50 where any cuts would do
+}
+
+// Columns of both are read and written in rows that lie apart, and fewer, wider tiles have fewer.
+TEST(TilePlan, WhatRowsThatLieApartCostIsWeighed) {
+  const Tiling columns =
+      fft_tiles({dist::FftKind::kFft, {}, 0}).describe({{{4096, 4096}, DType::kComplex64}});
+  TileMachine on = machine(1, int64_t{1} << 30);
+  on.duplex = 1;
+  const TilePlan cheap = plan_tiles(columns, on);
+  on.upload_stretch = on.download_stretch = 5e-8;
+  const TilePlan dear = plan_tiles(columns, on);
+  EXPECT_LT(dear.tiles(), cheap.tiles());
+  EXPECT_GT(dear.seconds, cheap.seconds);
+  // Rows that go to columns lie apart as well, but for the tile that has all of them.
+  Tiling rows =
+      fft_tiles({dist::FftKind::kFft, {}, 1}).describe({{{4096, 4096}, DType::kComplex64}});
+  const double in_order = plan_tiles(rows, on).seconds;
+  rows.placed_order = {1, 0};
+  const TilePlan turned = plan_tiles(rows, on);
+  EXPECT_GT(turned.seconds, in_order);
+  EXPECT_LT(turned.tiles(), cheap.tiles());
 }
 
 TEST(TilePlan, NothingToDo) {

@@ -27,6 +27,7 @@ std::string key_of(const std::string& text, const TileProblem& problem, const Ti
              " flops, ", problem.efficiency, problem.speed == nullptr ? "" : " measured", "; ",
              problem.summed, " summed");
   for (const int dim : problem.cut_dims) key += cat(", cut ", dim);
+  key += cat("; placed ", problem.placed_order);
   for (size_t i = 0; i < problem.inputs.size(); ++i) {
     key += cat("; ", problem.inputs[i]);
     if (!whole.empty()) key += cat(", ", problem.needed(i, whole, range));

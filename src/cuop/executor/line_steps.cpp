@@ -18,6 +18,7 @@ namespace {
 TileOperation turned(TileOperation made) {
   made.describe = [plain = made.describe](const std::vector<Header>& inputs) {
     Tiling tiling = plain(inputs);
+    tiling.placed_order = {1, 0};
     tiling.scratch = [lines = tiling.scratch, item = itemsize(tiling.output.dtype)](
                          const Box& output, Interval step, const WorkFigures& on) {
       return lines(output, step, on) + (on.is_gpu() ? output.size() * item : 0);

@@ -88,8 +88,7 @@ class CutShare {
     result.memory += made * ((tiles > steps ? 2 : 1) + (steps > 1 ? 1 : 0));
     result.memory += problem_.scratch_bytes(first, step);
     result.downloaded = share_.box.size() * itemsize(problem_.output.dtype);
-    const double last_scattered =
-        machine_.download_stretch * stretches_of(problem_.output.shape, first);
+    const double last_scattered = machine_.download_stretch * placed_stretches(first);
     result.scattered = last_scattered * static_cast<double>(tiles) / static_cast<double>(steps);
     const double last_download =
         static_cast<double>(first.size() * itemsize(problem_.output.dtype)) / machine_.download +
@@ -103,6 +102,14 @@ class CutShare {
   bool has_pace() const { return problem_.pace != nullptr; }
 
  private:
+  /// The stretches of the output's memory, in which its axes may have another order.
+  double placed_stretches(const Box& made) const {
+    const Shape& shape = problem_.output.shape;
+    const Dims& order = problem_.placed_order;
+    if (order.empty()) return stretches_of(shape, made);
+    return stretches_of(permute(whole_box(shape), order).shape(), permute(made, order));
+  }
+
   /// How an interval falls into parts.
   using Parts = Interval (*)(Interval whole, int64_t parts, int64_t index);
 

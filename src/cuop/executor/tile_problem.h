@@ -55,6 +55,9 @@ struct TileProblem {
   enum class Outside : uint8_t { kNothing, kZero, kWrapped };
   std::vector<Outside> outside = {};  ///< of each input; none: nothing
 
+  /// The output's axes in the order of the memory that it goes to; none: row-major.
+  Dims placed_order = {};
+
   /// The box of an input that a box of the output reads in a step; neither is empty.
   std::function<Box(size_t input, const Box& output, Interval step)> needed;
   /// Bytes that the work on a tile takes beside its inputs and its result; none without.
