@@ -23,32 +23,29 @@ from cuop import dist, executor
 class Case:
     """Inputs, and a call that gives (result, report)."""
 
-    def __init__(self, inputs, call, out=None):
+    def __init__(self, inputs, call):
         self.inputs = inputs
-        self.out = out
         self.call = call
+        self.out = None  # the result's memory, where calls write into one
 
 
-def one_pass(make, inputs, **limits):
-    """An operation of run(), whose result has memory already."""
-    out = None
+def one_pass(make, inputs):
+    """An operation of run(), whose result has memory behind the first call."""
 
     def call(comm):
-        nonlocal out
-        if out is None:
-            result, report = executor.run(comm, make(), inputs, **limits)
-            out = np.array(result, copy=True)
-            case.out = out
-            return result, report
-        return executor.run(comm, make(), inputs, out=cuop.from_dlpack(out), **limits)
+        into = {} if case.out is None else {"out": cuop.from_dlpack(case.out)}
+        result, report = executor.run(comm, make(), inputs, **into)
+        if case.out is None:
+            case.out = np.array(result, copy=True)
+        return result, report
 
     case = Case(inputs, call)
     return case
 
 
-def square(gib, dtype=np.float32, divisor=1):
+def square(gib, dtype=np.float32):
     """The side, a multiple of 64, of a square matrix of that size."""
-    return int((gib * GIB / np.dtype(dtype).itemsize / divisor) ** 0.5) // 64 * 64
+    return int((gib * GIB / np.dtype(dtype).itemsize) ** 0.5) // 64 * 64
 
 
 def reductions(gib):

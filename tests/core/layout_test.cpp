@@ -163,7 +163,7 @@ TEST(Layout, MemoryOrderIsThatOfTheStrides) {
   const Layout turned = permute(rows, axes);
   const Dims order = memory_order(turned);
   EXPECT_EQ(order, Dims({1, 2, 0}));
-  EXPECT_TRUE(permute(turned, {order.begin(), order.end()}).is_contiguous());
+  EXPECT_TRUE(permute(turned, order).is_contiguous());
   EXPECT_EQ(memory_order(slice(turned, 0, 4, 5, -1)), order);  // backwards
   // A broadcast axis has no place in memory.
   EXPECT_EQ(memory_order(broadcast_to(contiguous_layout({4, 1}), {4, 7}, "test")), Dims({1, 0}));

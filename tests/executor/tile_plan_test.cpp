@@ -303,15 +303,14 @@ TEST(KnownPlans, ArePlansOfTheSameCall) {
     EXPECT_EQ(plan_once("product", tiling, on, least).to_json(), expected);
   };
   const TileMachine usual = machine(2, 9 * kMiB);
-  std::vector<TileMachine> machines(9, usual);
+  std::vector<TileMachine> machines(8, usual);
   machines[1].devices = 3;
   machines[2].memory = 5 * kMiB;
   machines[3].upload = 1e9;
   machines[4].download = 1e9;
   machines[5].duplex = 0.9;
   machines[6].device.flops = 1e12;
-  machines[7].upload_stretch = 1e-6;
-  machines[8].download_stretch = 1e-6;
+  machines[7].stretch = 1e-6;
   for (const TileMachine& each : machines) expect_right(matmul(1024, 1024, 1024), each, 1);
   expect_right(matmul(1024, 1024, 1024), usual, 50);
   expect_right(matmul(1024, 1024, 2048), usual, 1);
@@ -325,8 +324,8 @@ TEST(KnownPlans, ArePlansOfTheSameCall) {
   expect_right(greedy, usual, 1);
   Tiling turned = matmul(1024, 1024, 1024);
   turned.placed_order = {1, 0};
-  expect_right(turned, machines[8], 1);
-  expect_right(matmul(1024, 1024, 1024), machines[8], 1);
+  expect_right(turned, machines[7], 1);
+  expect_right(matmul(1024, 1024, 1024), machines[7], 1);
   Tiling all = matmul(1024, 1024, 1024);
   all.needed = [&all](size_t i, const Box&, Interval) { return whole_box(all.inputs[i].shape); };
   all.inputs[0].shape = {512, 512};
@@ -390,7 +389,7 @@ TEST(TilePlan, WhatRowsThatLieApartCostIsWeighed) {
   TileMachine on = machine(1, int64_t{1} << 30);
   on.duplex = 1;
   const TilePlan cheap = plan_tiles(columns, on);
-  on.upload_stretch = on.download_stretch = 5e-8;
+  on.stretch = 5e-8;
   const TilePlan dear = plan_tiles(columns, on);
   EXPECT_LT(dear.tiles(), cheap.tiles());
   EXPECT_GT(dear.seconds, cheap.seconds);

@@ -65,15 +65,13 @@ void HalfSpectrum::gather(const Parts& half, Interval at, const Tensor& rows) co
 void HalfSpectrum::scatter(const Parts& half, Interval at, const Tensor& rows) const {
   // Row n1 / 2 is its own conjugate.
   const Interval other{std::max<int64_t>(at.low, 1), std::min(at.high, (n1_ - 1) / 2 + 1)};
-  const std::vector<Pair> all = pairs(half, at, other, rows);
-  for (const Pair& pair : all) {
-    if (!pair.is_mirrored) copy_across(pair.half, pair.rows);
-  }
-  // These may be among those, too.
-  for (const Pair& pair : all) {
-    if (!pair.is_mirrored) continue;
-    conj(pair.rows, &pair.rows);
-    copy_across(pair.half, flip(pair.rows));
+  for (const Pair& pair : pairs(half, at, other, rows)) {
+    if (!pair.is_mirrored) {
+      copy_across(pair.half, pair.rows);
+    } else {
+      conj(pair.rows, &pair.rows);
+      copy_across(pair.half, flip(pair.rows));
+    }
   }
 }
 

@@ -45,7 +45,7 @@ class HalfSpectrum {
     Tensor half, rows;  ///< as large as each other
     bool is_mirrored;   ///< each is the conjugate of the other backwards
   };
-  /// Conjugates of the rows `other` alone.
+  /// Conjugates of the rows `other` alone, behind the others, whose elements may be among theirs.
   std::vector<Pair> pairs(const Parts& half, Interval at, Interval other, const Tensor& rows) const;
   /// Where the conjugates of rows from 1 on are.
   Interval opposite(Interval rows) const { return {n1_ - rows.high + 1, n1_ - rows.low + 1}; }

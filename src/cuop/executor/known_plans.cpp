@@ -15,11 +15,11 @@ constexpr size_t kMostPlans = 256;
 
 std::string key_of(const std::string& text, const TileProblem& problem, const TileMachine& machine,
                    int64_t least_tiles) {
-  std::string key = cat(std::setprecision(17), text, problem.wire.text(), "; tiles ", least_tiles,
-                        "; ", machine.devices, " devices of ", machine.memory, " bytes, ",
-                        machine.upload, " up, ", machine.download, " down, ", machine.duplex, ", ",
-                        machine.upload_stretch, " and ", machine.download_stretch, " a stretch, ",
-                        machine.between, " between; ", dist::to_text(machine.device));
+  std::string key =
+      cat(std::setprecision(17), text, problem.wire.text(), "; tiles ", least_tiles, "; ",
+          machine.devices, " devices of ", machine.memory, " bytes, ", machine.upload, " up, ",
+          machine.download, " down, ", machine.duplex, ", ", machine.stretch, " a stretch, ",
+          machine.between, " between; ", dist::to_text(machine.device));
   // Parts of a longer call may have one text and inputs in which they do not differ.
   const Box whole = whole_box(problem.output.shape);
   const Interval range{0, std::max<int64_t>(1, problem.summed)};

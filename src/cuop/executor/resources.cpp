@@ -166,8 +166,7 @@ TileMachine tile_machine(dist::Communicator& comm, Device device, const MemoryLi
   machine.upload = dist::agree_min(comm, link.upload / takers);
   machine.download = dist::agree_min(comm, link.download / takers);
   machine.duplex = dist::agree_min(comm, link.duplex);
-  machine.upload_stretch = link.upload_stretch;  // the same on all ranks
-  machine.download_stretch = link.download_stretch;
+  machine.stretch = link.stretch;  // the same on all ranks
   machine.between = between_devices(comm, device, places);
   machine.device = device_figures(comm, device);
   machine.figures = agreed_figures(comm, device);

@@ -45,10 +45,6 @@ Box within(const Box& box, const Box& piece) {
 
 }  // namespace
 
-Tensor RootArray::Far::in_order(const Tensor& tensor) const {
-  return tensor.with_layout(permute(tensor.layout(), {order.begin(), order.end()}));
-}
-
 Tensor RootArray::read(const Box& box, Device device) const {
   if (!far_) return to_device(view_of(near_, box), device);
   const Tensor part = empty(box.shape(), far_->dtype, device);
@@ -58,8 +54,8 @@ Tensor RootArray::read(const Box& box, Device device) const {
 
 void RootArray::read_into(const Box& box, const Tensor& place) const {
   if (!far_) return copy_across(place, view_of(near_, box));
-  const Box there = far_->in_order(box);
-  const Tensor here = far_->in_order(place);
+  const Box there = permute(box, far_->order);
+  const Tensor here = permute(place, far_->order);
   if (here.device().is_cpu() && here.is_contiguous()) return read_far(there, here.data());
   const auto fill = [&](const Box& piece, const Tensor& to) {
     read_far(within(there, piece), to.data());
@@ -97,7 +93,7 @@ Tensor RootArray::read_beyond(const Box& box, Device device, bool is_wrapped) co
 template <class Move>
 void RootArray::move_far(const Box& box, const char* done_to, const Move& move) const {
   constexpr int64_t kMostBytes = int64_t{32} << 20;  // between two looks for an interrupt
-  const Layout layout = permute(far_->layout, {far_->order.begin(), far_->order.end()});
+  const Layout layout = permute(far_->layout, far_->order);
   const int64_t item = itemsize(far_->dtype);
   const Runs runs = runs_of(box, layout);
   const int64_t bytes = runs.length * item;
@@ -144,8 +140,8 @@ void RootArray::write_far(const Box& box, const void* from) const {
 
 void RootArray::write(const Box& box, const Tensor& tile) const {
   if (far_) {
-    const Box there = far_->in_order(box);
-    const Tensor here = far_->in_order(tile);
+    const Box there = permute(box, far_->order);
+    const Tensor here = permute(tile, far_->order);
     const auto take = [&](const Box& piece, const Tensor& from) {
       write_far(within(there, piece), from.data());
     };

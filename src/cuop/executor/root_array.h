@@ -39,10 +39,6 @@ class RootArray {
     DType dtype;
     int owner;
     Dims order;  ///< of its axes in memory, by which it is read and written
-
-    /// Of a box or a tensor of the array, its axes in that order.
-    Box in_order(const Box& box) const { return permute(box, order); }
-    Tensor in_order(const Tensor& tensor) const;
   };
   /// move(runs, before) of the runs of the other process's memory that the elements of a box of
   /// `Far::order` lie in, some at a time: `before` bytes of them came earlier, row-major. Where it

@@ -88,7 +88,7 @@ class CutShare {
     result.memory += made * ((tiles > steps ? 2 : 1) + (steps > 1 ? 1 : 0));
     result.memory += problem_.scratch_bytes(first, step);
     result.downloaded = share_.box.size() * itemsize(problem_.output.dtype);
-    const double last_scattered = machine_.download_stretch * placed_stretches(first);
+    const double last_scattered = machine_.stretch * placed_stretches(first);
     result.scattered = last_scattered * static_cast<double>(tiles) / static_cast<double>(steps);
     const double last_download =
         static_cast<double>(first.size() * itemsize(problem_.output.dtype)) / machine_.download +
@@ -125,8 +125,7 @@ class CutShare {
     const Interval step = step_of(parts, cuts, 0);
     const Box box = problem_.needed(input, first, step);
     const Header& array = problem_.inputs[input];
-    Reading result{bytes_of(array, box), 1,
-                   machine_.upload_stretch * stretches_of(array.shape, box)};
+    Reading result{bytes_of(array, box), 1, machine_.stretch * stretches_of(array.shape, box)};
     int64_t loops = 1;
     const auto enter = [&](int64_t count, const Box& next) {
       loops = saturated(loops, count);

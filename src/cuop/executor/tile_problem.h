@@ -94,9 +94,7 @@ struct TileMachine {
   double upload = 1e10;    ///< bytes a second from the host to one device
   double download = 1e10;  ///< and back
   double duplex = 0;       ///< part of the shorter way that the other hides; 0: one at a time
-  /// Seconds that a stretch of an array's memory costs beside its bytes, on the way to a device and
-  /// back.
-  double upload_stretch = 2e-9, download_stretch = 2e-9;
+  double stretch = 2e-9;   ///< seconds of a stretch of an array's memory beside its bytes
   /// Bytes a second from one device to another, where those that read the same bring each byte from
   /// the host once and give it to each other; 0: each brings all that it reads.
   double between = 0;

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "cuop/backend/execution.h"
-#include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
@@ -20,6 +19,7 @@
 #include "cuop/executor/root_arrays.h"
 #include "cuop/executor/tile_run.h"
 #include "cuop/ops/copy/copy.h"
+#include "cuop/ops/copy/pinned.h"
 #include "cuop/ops/create/empty.h"
 
 namespace cuop::executor {
@@ -82,7 +82,7 @@ dist::HostPages agreed_pages(dist::Communicator& comm, const std::vector<Tensor>
   bool is_locked = is_read_here && !device.is_cpu();
   const auto look = [&](const Tensor& array) {
     if (!is_locked || array.nbytes() < kLeastBytes) return;
-    is_locked = backend::runtime(device).is_locked(array.data(), itemsize(array.dtype()));
+    is_locked = is_pinned(array, device);
   };
   if (comm.rank() == kRoot) {
     for (const Tensor& array : arrays) look(array);

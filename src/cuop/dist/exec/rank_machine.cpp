@@ -61,9 +61,7 @@ constexpr int64_t kHostLinkBytes = 64 << 20;
 
 /// As measured on an H200's host of 16 cores, with rows of 1 to 16 KiB at a pitch of 128 KiB:
 /// threads pack and unpack them, page-locked ones are the copy engine's.
-void set_stretches(HostLink& link, HostPages pages) {
-  link.upload_stretch = link.download_stretch = pages == HostPages::kLocked ? 3e-8 : 5e-8;
-}
+double stretch_seconds(HostPages pages) { return pages == HostPages::kLocked ? 3e-8 : 5e-8; }
 
 /// By copies of so many bytes. MemoryError where there is no room for them.
 HostLink host_link_by(Device device, HostPages pages, int64_t bytes) {
@@ -93,10 +91,8 @@ HostLink host_link_by(Device device, HostPages pages, int64_t bytes) {
   });
   const double hidden = upload + download - both;
   const auto rate = [bytes](double seconds) { return static_cast<double>(bytes) / seconds; };
-  HostLink link{rate(upload), rate(download),
-                std::clamp(hidden / std::min(upload, download), 0.0, 1.0)};
-  set_stretches(link, pages);
-  return link;
+  return {rate(upload), rate(download), std::clamp(hidden / std::min(upload, download), 0.0, 1.0),
+          stretch_seconds(pages)};
 }
 
 /// The same; where many threads copy ordinary pages, their start is a good part of a short copy's

@@ -29,8 +29,7 @@ struct HostLink {
   /// Where copies go both ways at a time, the part of the shorter one that the longer one hides.
   double duplex = 0;
   /// Seconds that each stretch of memory takes beside its bytes, of rows that lie apart: assumed.
-  double upload_stretch = 2e-9;
-  double download_stretch = 2e-9;
+  double stretch = 2e-9;
 };
 /// What the host's memory is: as any program gets it, or page-locked, so that a GPU copies from it
 /// and to it without the host's threads.

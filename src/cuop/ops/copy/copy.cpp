@@ -51,7 +51,7 @@ bool goes_in_stages(const Tensor& to, const Tensor& from) {
 Tensor in_order_of(const Tensor& to, const Tensor& from) {
   const Layout* const host = &to.layout();
   const Dims order = memory_order(*host);
-  if (permute(from.layout(), {order.begin(), order.end()}).is_contiguous()) return from;
+  if (permute(from.layout(), order).is_contiguous()) return from;
   try {
     const Layout layout = layout_of_result(host->shape, {&host, 1});
     const Tensor result = empty_laid_out(layout, from.dtype(), from.device());
@@ -207,6 +207,14 @@ Tensor pin_memory(const Tensor& tensor, Device gpu) {
                       tensor.dtype()};
   copy_across(result, tensor);
   return result;
+}
+
+bool is_pinned(const Tensor& on_host, Device gpu) {
+  const Extent reach = extent(on_host.layout());
+  const int64_t item = itemsize(on_host.dtype());
+  const auto* base = static_cast<const char*>(on_host.storage()->data());
+  return backend::runtime(gpu).is_locked(base + reach.begin * item,
+                                         (reach.end - reach.begin) * item);
 }
 
 int64_t release_pinned(Device gpu) { return pool_of("release_pinned", gpu).release_cached(); }

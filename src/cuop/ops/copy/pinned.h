@@ -11,6 +11,8 @@ namespace cuop {
 /// is the pool's of that GPU and goes back to it with the last view.
 /// DeviceError when `gpu` is none that can be used, MemoryError when no more can be locked.
 Tensor pin_memory(const Tensor& tensor, Device gpu);
+/// Whether all memory that the elements of a tensor of the CPU lie in is such memory.
+bool is_pinned(const Tensor& on_host, Device gpu);
 /// Returns the idle page-locked memory of that GPU's pool to the system; returns the bytes.
 int64_t release_pinned(Device gpu);
 

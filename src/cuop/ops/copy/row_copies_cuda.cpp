@@ -4,6 +4,7 @@
 
 #include "cuop/backend/runtime.h"
 #include "cuop/core/layout.h"
+#include "cuop/ops/copy/pinned.h"
 #include "cuop/ops/strided.h"
 
 namespace cuop {
@@ -12,14 +13,6 @@ namespace {
 /// Between page-locked memory and an H100 rows of 256, 1024, 4096 and 26 Ki bytes go at 15, 28, 33
 /// and 53 GB/s; 16 threads pack rows of 480 bytes at 11.
 constexpr RowLimits kOverTheHostLink{256, int64_t{1} << 18, std::numeric_limits<int64_t>::max()};
-
-bool is_all_locked(const Tensor& on_host, Device gpu) {
-  const Extent reach = extent(on_host.layout());
-  const int64_t item = itemsize(on_host.dtype());
-  const auto* base = static_cast<const char*>(on_host.storage()->data());
-  return backend::runtime(gpu).is_locked(base + reach.begin * item,
-                                         (reach.end - reach.begin) * item);
-}
 
 }  // namespace
 
@@ -52,7 +45,7 @@ std::vector<backend::cuda::RowCopy> row_copies(const Tensor& dst, const Tensor& 
 bool copy_locked_rows(const Tensor& dst, const Tensor& src) {
   const bool is_upload = src.device().is_cpu();
   const Device gpu = is_upload ? dst.device() : src.device();
-  if (!is_all_locked(is_upload ? src : dst, gpu)) return false;
+  if (!is_pinned(is_upload ? src : dst, gpu)) return false;
   const auto copies = row_copies(dst, src, kOverTheHostLink);
   if (copies.empty()) return false;
   const Stream stream = current_stream(gpu);

@@ -19,6 +19,7 @@
 #include "cuop/core/spin.h"
 #include "cuop/memory/workspace.h"
 #include "cuop/ops/copy/copy_kernels.h"
+#include "cuop/ops/copy/pinned.h"
 #include "cuop/ops/create/empty.h"
 #include "cuop/ops/strided.h"
 
@@ -229,8 +230,7 @@ bool is_worth_stages(int64_t bytes, Device gpu) {
 bool is_staged(const Tensor& on_host, Device gpu) {
   if (!is_worth_stages(on_host.nbytes(), gpu)) return false;
   // The driver takes page-locked memory as it lies, but without gaps.
-  return !(on_host.is_contiguous() &&
-           backend::runtime(gpu).is_locked(on_host.data(), on_host.nbytes()));
+  return !(on_host.is_contiguous() && is_pinned(on_host, gpu));
 }
 
 namespace {
@@ -257,7 +257,7 @@ bool staged_copy(const Tensor& dst, const Tensor& src) {
   // Stretches follow the host's memory; what lies in another order on the GPU is turned by it.
   const Dims order = memory_order(dst.device().is_cpu() ? dst.layout() : src.layout());
   const auto in_order = [&](const Tensor& tensor) {
-    return tensor.with_layout(permute(tensor.layout(), {order.begin(), order.end()}));
+    return tensor.with_layout(permute(tensor.layout(), order));
   };
   const Tensor to = in_order(dst), from = in_order(src);
   if (dst.device().is_cpu()) {
