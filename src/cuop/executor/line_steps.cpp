@@ -21,7 +21,8 @@ TileOperation turned(TileOperation made) {
     tiling.placed_order = {1, 0};
     tiling.scratch = [lines = tiling.scratch, item = itemsize(tiling.output.dtype)](
                          const Box& output, Interval step, const WorkFigures& on) {
-      return lines(output, step, on) + (on.is_gpu() ? output.size() * item : 0);
+      const bool is_copied = on.is_gpu() && output.interval(0).length() > 1;
+      return lines(output, step, on) + (is_copied ? output.size() * item : 0);
     };
     tiling.make = [make = tiling.make](const std::vector<Part>& parts, const Box& output,
                                        Interval step) {
