@@ -3,7 +3,6 @@
 #include <limits>
 
 #include "cuop/backend/runtime.h"
-#include "cuop/core/layout.h"
 #include "cuop/ops/copy/pinned.h"
 #include "cuop/ops/strided.h"
 
