@@ -167,7 +167,7 @@ DevicePointer AddressSpace::find_gap(size_t bytes, size_t alignment) const {
       const auto& [begin, before] = *std::prev(after);
       at = std::max(at, rounded_up(begin + before.bytes, alignment));
     }
-    for (; after != reserved_.end() && after->first - at < bytes; ++after) {
+    for (; after != reserved_.end() && after->first < at + bytes; ++after) {
       at = rounded_up(after->first + after->second.bytes, alignment);
     }
     if (at + bytes <= base_ + kBytes) return at;
