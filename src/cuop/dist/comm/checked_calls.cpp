@@ -279,6 +279,10 @@ void Communicator::reduce_scatter(const void* send, void* recv, std::span<const 
   check_and_run(call);
 }
 
+std::vector<std::vector<Tensor>> Communicator::map_memory(std::span<const Tensor> mine) {
+  return {static_cast<size_t>(size()), std::vector<Tensor>(mine.size())};
+}
+
 bool Communicator::have_gpus() {
   if (!have_gpus_) {
     int32_t have = backend::device_count(DeviceType::kCuda) > 0 ? 1 : 0;

@@ -203,14 +203,20 @@ class Communicator {
   /// The tensor, or a copy where others cannot read its memory: exchanges that send a part of it
   /// each would copy their parts, beside whatever the GPU does then.
   virtual Tensor readable_by_others(const Tensor& tensor) const { return tensor; }
+  /// Collective, behind an exchange: each rank's tensors as this rank's GPU reads them where they
+  /// lie, by rank and place, as bytes; undefined those that it does not read, and its own. All give
+  /// as many, lines of bytes or undefined ones. What stands in them is up to their owners, who may
+  /// let go of them.
+  virtual std::vector<std::vector<Tensor>> map_memory(std::span<const Tensor> mine);
   /// The same on all ranks.
   void set_mapped_from(int64_t bytes) { mapped_from_ = bytes; }
   /// Whether every rank has a GPU that it can use. Collective when it is asked for the first time.
   bool have_gpus();
 
   /// What planning knows about these ranks (exec/calibration.h), of root's calls on host memory and
-  /// on GPUs and of calls on parts: the same on all of them, null before they have agreed on it.
-  enum class Figures : uint8_t { kHost, kGpu, kParts };
+  /// on GPUs, of calls on parts and of copies between GPUs: the same on all of them, null before
+  /// they have agreed on it.
+  enum class Figures : uint8_t { kHost, kGpu, kParts, kPeers };
   std::shared_ptr<const Machine>& figures(Figures of) { return figures_[static_cast<size_t>(of)]; }
 
   /// A communicator of the ranks that pass the same colour, ordered by key then rank; null for a
@@ -330,7 +336,7 @@ class Communicator {
   std::atomic<std::thread::id> user_ = {};  // whose calls these are now
   static uint64_t next_number();
   const uint64_t number_ = next_number();
-  std::array<std::shared_ptr<const Machine>, 3> figures_;
+  std::array<std::shared_ptr<const Machine>, 4> figures_;
   const HomeProcess process_;  // the rank's
 };
 

@@ -55,6 +55,9 @@ class Fabric : NonCopyable {
   /// Null where no streams wait for others.
   fabric::Flags* flags() const { return flags_.get(); }
 
+  /// The call on all ranks: `Communicator::map_memory`.
+  std::vector<std::vector<Tensor>> map(Exchange& x, std::span<const Tensor> mine);
+
   /// For other calls of the communicator: tells peers what memory is gone and lets go of theirs.
   void tidy();
   /// Whether others read this rank's memory where it lies.
@@ -90,6 +93,10 @@ class Fabric : NonCopyable {
   void post_arrival(Exchange& x, int from, int64_t pieces);
   /// Of what `to` waits for in this call.
   void post_departure(Exchange& x, int to);
+
+  // fabric_map.cpp
+  std::vector<fabric::MapNote> notes_for(int rank, std::span<const Tensor> mine);
+  std::vector<Tensor> views_of(Exchange& x, int rank, const std::vector<fabric::MapNote>& notes);
 
   // fabric_exchange.cpp: a call.
   struct Side;

@@ -81,6 +81,13 @@ struct ExchangeNote {
   uint32_t number = 0;  ///< of kOrdered: by which the sender's stream says that they are there
 };
 
+/// A tensor that the receiver is to read in its sender's memory.
+struct MapNote {
+  int64_t is_there = 0;  ///< 0: there is none, or it cannot
+  int64_t pieces = 0;    ///< as an ExchangeNote's
+  TensorNote tensor;
+};
+
 /// The trial by which it is found out whether a rank can read another's memory.
 struct Trial {
   int64_t is_on_its_way = 0;
@@ -99,6 +106,6 @@ struct Verdict {
 
 template <class... Messages>
 constexpr bool kAreBytes = (std::is_trivially_copyable_v<Messages> && ...);
-static_assert(kAreBytes<Offer, PieceNote, TensorNote, ExchangeNote, Trial, Verdict>);
+static_assert(kAreBytes<Offer, PieceNote, TensorNote, ExchangeNote, MapNote, Trial, Verdict>);
 
 }  // namespace cuop::dist::fabric

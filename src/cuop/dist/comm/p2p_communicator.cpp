@@ -21,24 +21,6 @@
 
 namespace cuop::dist {
 
-void Mailbox::put(const void* data, int64_t bytes, int tag) {
-  const char* begin = static_cast<const char*>(data);
-  messages_[tag].emplace_back(begin, begin + bytes);
-}
-
-int64_t Mailbox::next_length(int tag) const {
-  const auto found = messages_.find(tag);
-  return found != messages_.end() ? static_cast<int64_t>(found->second.front().size()) : -1;
-}
-
-void Mailbox::take(void* data, int tag) {
-  const auto found = messages_.find(tag);
-  const std::vector<char>& message = found->second.front();
-  copy_bytes(data, message.data(), static_cast<int64_t>(message.size()));
-  found->second.pop_front();
-  if (found->second.empty()) messages_.erase(found);
-}
-
 namespace {
 
 using Kind = Collective::Kind;
@@ -372,6 +354,17 @@ bool P2pCommunicator::maps_gpu_memory() const { return has_fabric() && fabric_->
 Tensor P2pCommunicator::readable_by_others(const Tensor& tensor) const {
   const bool is_on_gpu = tensor.is_defined() && !tensor.device().is_cpu();
   return is_on_gpu && has_fabric() && fabric_->is_read() ? fabric_->readable(tensor) : tensor;
+}
+
+std::vector<std::vector<Tensor>> P2pCommunicator::map_memory(std::span<const Tensor> mine) {
+  if (!maps_gpu_memory()) return Communicator::map_memory(mine);
+  const Use use(*this, "map_memory");
+  const Uncounted notes(*this);
+  const Collective call{.kind = Collective::Kind::kExchange};
+  Operation x(*this, call);
+  std::vector<std::vector<Tensor>> result;
+  x.run([&] { result = fabric_->map(x, mine); });
+  return result;
 }
 
 std::string P2pCommunicator::exchange_ways() const { return fabric_ ? fabric_->description() : ""; }

@@ -3,34 +3,19 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
 
 #include "cuop/dist/comm/communicator.h"
 #include "cuop/dist/comm/failure_watch.h"
+#include "cuop/dist/comm/mailbox.h"
 #include "cuop/dist/comm/transport.h"
 
 namespace cuop::dist {
 
 class Fabric;
 class SharedExchange;
-
-/// Messages that a rank sends to itself: copied at once, handed out in order by tag.
-class Mailbox {
- public:
-  void put(const void* data, int64_t bytes, int tag);
-  /// Length of the next message with this tag, -1 when there is none.
-  int64_t next_length(int tag) const;
-  /// Copies the next message out; `data` has room for next_length(tag) bytes.
-  void take(void* data, int tag);
-  void clear() { messages_.clear(); }
-
- private:
-  std::map<int, std::deque<std::vector<char>>> messages_;
-};
 
 class P2pCommunicator final : public Communicator {
  public:
@@ -68,6 +53,7 @@ class P2pCommunicator final : public Communicator {
   std::string exchange_ways() const override;
   bool maps_gpu_memory() const override;
   Tensor readable_by_others(const Tensor& tensor) const override;
+  std::vector<std::vector<Tensor>> map_memory(std::span<const Tensor> mine) override;
   std::vector<RankHealth> health() const override {
     check_process("health");
     return watch_->health();
