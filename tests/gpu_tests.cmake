@@ -35,7 +35,7 @@ gtest_discover_tests(cuop_gpu_rank_tests TEST_PREFIX gpu.ranks. DISCOVERY_TIMEOU
 
 # Ranks that are processes, with their buffers on GPUs.
 file(GLOB sources CONFIGURE_DEPENDS gpu/processes/*.cpp)
-add_executable(cuop_gpu_process_tests ${sources} gpu/ranks/fabric_cases.cpp
+add_executable(cuop_gpu_process_tests ${sources} gpu/ranks/box_cases.cpp gpu/ranks/fabric_cases.cpp
                                       gpu/ranks/fabric_order_cases.cpp gpu/ranks/on_gpu.cpp
                                       dist/socket_ranks.cpp $<TARGET_OBJECTS:cuop_conformance>)
 target_include_directories(cuop_gpu_process_tests PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/..)
@@ -117,10 +117,10 @@ function(cuop_add_process_test name settings)
 endfunction()
 
 set(processes $<TARGET_FILE:cuop_gpu_process_tests>)
-set(exchanges "--gtest_filter=Communicator_fabric.*:Communicator_gpu.*xchange*")
+set(exchanges "--gtest_filter=Communicator_fabric.*:Communicator_boxes.*:Communicator_gpu.*xchange*")
 cuop_add_process_test(sockets_2 "" ${processes} --processes=2)
 cuop_add_process_test(sockets_4 "" ${processes} --processes=4
-                      "--gtest_filter=Communicator_fabric.*:Communicator_order.*:*.exchanges*")
+                      "--gtest_filter=Communicator_fabric.*:Communicator_order.*:Communicator_boxes.*:*.exchanges*")
 cuop_add_process_test(killed "" ${processes} --processes=3 --killed)
 # Streams that wait for a rank whose GPU has not come to a call yet.
 foreach(what killed stopped left passed_on)

@@ -12,6 +12,7 @@
 #include "cuop/dist/comm/rank_team.h"
 #include "cuop/dist/cost/machine_figures.h"
 #include "cuop/dist/exec/call_frame.h"
+#include "cuop/dist/exec/peer_link.h"
 #include "cuop/dist/exec/rank_machine.h"
 #include "cuop/dist/packed.h"
 #include "cuop/dist/rank_device.h"
@@ -58,11 +59,13 @@ std::vector<int> sharers_of(const std::vector<std::string>& places) {
 }
 
 /// Bytes a second from one rank's GPU to another where each reads the others' memory, all being of
-/// this process; 0 elsewhere.
+/// this host; 0 elsewhere.
 double between_devices(dist::Communicator& comm, Device device,
                        const std::vector<std::string>& places) {
-  if (comm.size() == 1 || comm.kind() != "thread" || device.is_cpu()) return 0;
+  const bool is_one_host = comm.local_size() == comm.size();
+  if (comm.size() == 1 || !is_one_host || device.is_cpu()) return 0;
   if (!env().peer_mapping.value) return 0;
+  if (comm.kind() != "thread") return dist::peer_bandwidth(comm, device);
   std::vector<Device> peers;  // the next first
   for (int step = 1; step < comm.size(); ++step) {
     const std::string& place = places[static_cast<size_t>((comm.rank() + step) % comm.size())];

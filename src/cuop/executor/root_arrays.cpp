@@ -32,7 +32,7 @@ constexpr const char* kWho = "arrays of the root";
 struct Offered {
   struct Call {
     std::vector<Tensor> arrays;
-    std::shared_ptr<SharedBoxes> boxes;
+    std::shared_ptr<ThreadBoxes> boxes;
   };
   ForkMutex mutex;
   std::map<int64_t, Call> calls;
@@ -209,7 +209,7 @@ RootArrays::RootArrays(dist::Communicator& comm, int root, const std::vector<Ten
       offer.addresses.push_back(dist::address_of(array.data()));
       offer.strides.push_back(array.strides());
     }
-    boxes_ = std::make_shared<SharedBoxes>();
+    boxes_ = std::make_shared<ThreadBoxes>();
     Offered& all = offered();
     const std::lock_guard lock(all.mutex);
     offer.number = offered_ = all.next++;

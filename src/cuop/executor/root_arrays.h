@@ -20,7 +20,7 @@
 #include "cuop/dist/comm/communicator.h"
 #include "cuop/dist/header.h"
 #include "cuop/executor/root_array.h"
-#include "cuop/executor/shared_boxes.h"
+#include "cuop/executor/thread_boxes.h"
 
 namespace cuop::executor {
 
@@ -50,8 +50,8 @@ class RootArrays : NonCopyable {
 
   Way way() const { return way_; }
   const RootArray& input(size_t i) const { return arrays_[i]; }
-  /// Where the ranks' GPUs, being all of this process, share what they read; null elsewhere.
-  SharedBoxes* boxes() const { return way_ == Way::kHere ? boxes_.get() : nullptr; }
+  /// By which the ranks' GPUs, being all of this process, share what they read; null elsewhere.
+  std::shared_ptr<ThreadBoxes> boxes() const { return way_ == Way::kHere ? boxes_ : nullptr; }
   /// A tile of the result goes to its place.
   void write(const Box& box, const Tensor& tile) const;
 
@@ -68,7 +68,7 @@ class RootArrays : NonCopyable {
   Way way_ = Way::kHere;
   std::vector<RootArray> arrays_;  ///< the result last
   Tensor result_;                  ///< the root's
-  std::shared_ptr<SharedBoxes> boxes_;
+  std::shared_ptr<ThreadBoxes> boxes_;
   std::vector<Box> written_;  ///< by each rank
   int64_t offered_ = 0;       ///< number under which this process offers its arrays
   bool is_finished_ = false;  ///< all ranks have written

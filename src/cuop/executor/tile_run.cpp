@@ -16,7 +16,6 @@
 #include "cuop/dist/exec/pipeline.h"
 #include "cuop/dist/exec/sparse.h"
 #include "cuop/memory/current.h"
-#include "cuop/memory/limited.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/empty.h"
 #include "cuop/ops/matmul/kept_parts.h"
@@ -65,13 +64,13 @@ Tensor upload(const Tensor& x, Device device, const dist::Wire& wire, int axis) 
 class Attempt {
  public:
   Attempt(const Tiling& tiling, const std::vector<Tile>& tiles, const RootArrays& arrays,
-          const TileSite& site, memory::LimitedResource& memory, const TakeTile& take)
+          const TileSite& site, const TakeTile& take)
       : tiling_(tiling),
         tiles_(tiles),
         steps_(steps_of(tiles)),
         arrays_(arrays),
         site_(site),
-        memory_(memory),
+        memory_(*site.memory),
         take_(take),
         slots_(kSlots),
         spare_(tiling.figures.spare),
@@ -100,11 +99,11 @@ class Attempt {
   /// What lies on the device of an input, and the offer of it to other devices.
   struct Brought {
     Part part;
-    std::shared_ptr<SharedBoxes::Offer> offer;
+    std::shared_ptr<SharedBox> offer;
   };
   struct Slot {
     std::vector<Part> parts;
-    std::vector<std::shared_ptr<SharedBoxes::Offer>> offers;
+    std::vector<std::shared_ptr<SharedBox>> offers;
     Tensor result;
   };
 
@@ -136,14 +135,14 @@ class Attempt {
     if (site_.boxes == nullptr || !is_shared(site_.readers[input].count, bytes_of(array, box))) {
       return {{read(input, box), box, site_.device}, {}};
     }
-    const Part part{empty(box.shape(), array.dtype, site_.device), box, site_.device};
     const auto from_host = [&](const Box& piece, const Tensor& place) {
       check_interrupt();
       arrays_.input(input).read_into(piece, place);
     };
-    const auto offer = site_.boxes->read(input, part, site_.readers[input], from_host);
+    const auto offer =
+        site_.boxes->read(input, array.dtype, box, site_.device, site_.readers[input], from_host);
     shared_ += offer->taken_bytes();
-    return {part, offer};
+    return {offer->part(), offer};
   }
 
   Tensor read(size_t input, const Box& box) const {
@@ -184,6 +183,7 @@ class Attempt {
     if (tiling_.is_one_product) kept.emplace(parts_);
     const Tensor made = tiling_.make(mine.parts, box(i), step(i).range);
     mine.parts.clear();
+    for (const auto& offer : mine.offers) offer->note_used();
     mine.offers.clear();
     if (step(i).is_first) {
       sum_ = made;
@@ -227,9 +227,25 @@ class Attempt {
 
 }  // namespace
 
+std::vector<BoxRoom> rooms_for(const Tiling& tiling, const std::vector<Tile>& tiles,
+                               const std::vector<Reader>& readers) {
+  std::vector<BoxRoom> rooms(tiling.inputs.size());
+  std::vector<std::optional<Box>> last(rooms.size());
+  for (const Step& step : steps_of(tiles)) {
+    for (size_t i = 0; i < rooms.size(); ++i) {
+      const Box box = tiling.needed(i, tiles[step.tile].output, step.range);
+      const int64_t bytes = bytes_of(tiling.inputs[i], box);
+      if (last[i] == box || !is_shared(readers[i].count, bytes)) continue;
+      rooms[i].bytes = std::max(rooms[i].bytes, bytes);
+      rooms[i].is_changing = last[i].has_value();
+      last[i] = box;
+    }
+  }
+  return rooms;
+}
+
 TileRun run_tiles(const Tiling& tiling, std::vector<Tile> tiles, const RootArrays& arrays,
                   const TileSite& site, const TakeTile& take) {
-  const auto memory = memory::make_limited(site.device, site.memory);
   TileRun run;
   int64_t done = 0;
   const auto count = [](const std::vector<Tile>& all) {
@@ -242,7 +258,7 @@ TileRun run_tiles(const Tiling& tiling, std::vector<Tile> tiles, const RootArray
     size_t taken = 0;
     std::optional<MemoryError> shortage;
     {
-      Attempt attempt(tiling, tiles, arrays, site, *memory, take);
+      Attempt attempt(tiling, tiles, arrays, site, take);
       try {
         attempt.run([&](int64_t steps) {
           if (site.on_progress) site.on_progress(done + steps, done + left);
@@ -254,6 +270,7 @@ TileRun run_tiles(const Tiling& tiling, std::vector<Tile> tiles, const RootArray
       run.shared += attempt.shared();
     }
     if (!shortage) break;
+    if (site.boxes) site.boxes->release_memory();
     // What was given back before work of a GPU had ended is free when it has.
     backend::runtime(site.device).synchronize();
     tiles.erase(tiles.begin(), tiles.begin() + static_cast<int64_t>(taken));
@@ -269,7 +286,6 @@ TileRun run_tiles(const Tiling& tiling, std::vector<Tile> tiles, const RootArray
     tiles = std::move(finer);
     ++run.halvings;
   }
-  run.peak = memory->peak();
   return run;
 }
 

@@ -16,8 +16,11 @@
 #include "cuop/dist/exec/rank_machine.h"
 #include "cuop/executor/call_plan.h"
 #include "cuop/executor/known_plans.h"
+#include "cuop/executor/process_boxes.h"
 #include "cuop/executor/root_arrays.h"
 #include "cuop/executor/tile_run.h"
+#include "cuop/memory/current.h"
+#include "cuop/memory/limited.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/copy/pinned.h"
 #include "cuop/ops/create/empty.h"
@@ -140,20 +143,29 @@ struct Call {
   const TilePlan& plan;
   Device device;
   const TiledOptions& options;
+  const std::shared_ptr<memory::LimitedResource> memory = memory::make_limited(device, plan.limit);
   TileRun run = {};
 
-  TileSite site(const RootArrays& shared) const {
-    TileSite result{device, plan.limit};
+  /// Collective.
+  TileSite site(const RootArrays& arrays, const std::vector<Tile>& tiles) const {
+    TileSite result{device, memory};
     if (plan.shared > 0) {
-      result.boxes = shared.boxes();
       for (size_t i = 0; i < tiling.inputs.size(); ++i) {
         result.readers.push_back(plan.reader(tiling, comm.rank(), i));
       }
+      result.boxes = arrays.boxes();
+      if (!result.boxes) result.boxes = boxes_of_processes(tiles, result.readers);
     }
     // The margin was for what others take meanwhile.
     result.available = [where = device] { return usable_now(where, {0.0, std::nullopt}, 1); };
     if (comm.rank() == kRoot) result.on_progress = options.on_progress;
     return result;
+  }
+
+  std::shared_ptr<SharedBoxes> boxes_of_processes(const std::vector<Tile>& tiles,
+                                                  const std::vector<Reader>& readers) const {
+    const memory::ResourceScope scope(*memory);
+    return std::make_shared<ProcessBoxes>(comm, device, rooms_for(tiling, tiles, readers));
   }
 
   /// Whether boxes that are done, which may overlap, cover this one.
@@ -200,7 +212,8 @@ struct Call {
       if (is_placed) {
         std::erase_if(tiles, [&](const Tile& tile) { return is_done(tile.output); });
       }
-      run = run_tiles(tiling, tiles, shared, site(shared), [&](const Box& box, const Tensor& tile) {
+      const TileSite here = site(shared, tiles);
+      run = run_tiles(tiling, tiles, shared, here, [&](const Box& box, const Tensor& tile) {
         shared.write(box, tile);
         if (options.on_tile && is_placed) options.on_tile(box);
       });
@@ -211,7 +224,8 @@ struct Call {
     Tiling partial = tiling;
     partial.finish = nullptr;
     Tensor sums;
-    run = run_tiles(partial, tiles, shared, site(shared), [&](const Box& box, const Tensor& tile) {
+    const TileSite here = site(shared, tiles);
+    run = run_tiles(partial, tiles, shared, here, [&](const Box& box, const Tensor& tile) {
       if (!sums.is_defined()) {
         Shape shape = tiling.output.shape;
         for (int dim = shape.ndim(); dim < tile.ndim(); ++dim) shape.push_back(tile.shape(dim));
@@ -312,7 +326,7 @@ Tensor run_tiled(const dist::CommunicatorPtr& comm, const TileOperation& operati
         const trace::Span span("tiles", "executor");
         Call call{*comm, tiling, plan, device, options};
         result = call.execute(arrays, into);
-        const int64_t peak = dist::agree_max(*comm, call.run.peak);
+        const int64_t peak = dist::agree_max(*comm, call.memory->peak());
         const int64_t halvings = dist::agree_max(*comm, call.run.halvings);
         const int64_t shared = dist::agree_max(*comm, call.run.shared);
         const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;

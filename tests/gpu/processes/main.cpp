@@ -25,6 +25,7 @@
 #include "tests/conformance/communicator_suite.h"
 #include "tests/dist/socket_ranks.h"
 #include "tests/gpu/processes/waiting.h"
+#include "tests/gpu/ranks/box_cases.h"
 #include "tests/gpu/ranks/fabric_cases.h"
 #include "tests/gpu/ranks/on_gpu.h"
 #include "tests/mpi/same_tests.h"
@@ -55,6 +56,7 @@ int run_suite(const std::shared_ptr<Communicator>& comm) {
       conformance::all_cases());
   conformance::register_suite("fabric", ranks, run_case, rank_test::fabric_cases());
   conformance::register_suite("order", ranks, run_case, rank_test::fabric_order_cases());
+  conformance::register_suite("boxes", ranks, run_case, rank_test::box_cases());
   return rank_test::run_same_tests(comm);
 }
 

@@ -10,6 +10,7 @@
 #include "cuop/dist/comm/self.h"
 #include "tests/conformance/communicator_suite.h"
 #include "tests/dist/socket_ranks.h"
+#include "tests/gpu/ranks/box_cases.h"
 #include "tests/gpu/ranks/fabric_cases.h"
 #include "tests/gpu/ranks/on_gpu.h"
 
@@ -41,6 +42,12 @@ Body on_gpus(const Body& body) {
         if (backend::device_count(DeviceType::kCuda) > 0) rank_test::run_socket_ranks(ranks, body);
       },
       rank_test::fabric_cases());
+  conformance::register_suite(
+      "socket_boxes", kFewRanks,
+      [](int ranks, const Body& body) {
+        if (backend::device_count(DeviceType::kCuda) > 0) rank_test::run_socket_ranks(ranks, body);
+      },
+      rank_test::box_cases());
   constexpr int kMixedRanks[] = {2, 4};
   conformance::register_suite(
       "socket_mapped", kMixedRanks,

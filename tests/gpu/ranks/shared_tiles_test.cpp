@@ -9,7 +9,7 @@
 #include "cuop/core/env.h"
 #include "cuop/dist/comm/self.h"
 #include "cuop/executor/operations.h"
-#include "cuop/executor/shared_boxes.h"
+#include "cuop/executor/thread_boxes.h"
 #include "cuop/ops/conv/conv.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/matmul/matmul.h"
@@ -87,11 +87,11 @@ TEST_F(GpuSharedTiles, OperandsOfAConvolutionComeOnce) {
 
 // Uploads of page-locked memory are ordered at once, long before they begin.
 TEST_F(GpuSharedTiles, AGpuWhoseUploadsAreUnderWayLeavesOthersTheirTurn) {
-  SharedBoxes boxes;
+  ThreadBoxes boxes;
   const Box box{{0, 0}, {512, 2048}};
   struct Read {
     int pieces = 0;  ///< that the GPU brought itself
-    std::shared_ptr<SharedBoxes::Offer> offer;
+    std::shared_ptr<SharedBox> offer;
   };
   /// Reads the box as one of two GPUs, and offers it until the other has read it too. `begun` is
   /// told of the first piece.
@@ -107,12 +107,13 @@ TEST_F(GpuSharedTiles, AGpuWhoseUploadsAreUnderWayLeavesOthersTheirTurn) {
       go_on.wait();
       if (held) held->let_go();
     });
-    const Part part{empty(box.shape(), DType::kFloat32, device), box, device};
     int pieces = 0;
-    const auto offer = boxes.read(0, part, {index, 2}, [&](const Box&, const Tensor& place) {
+    const auto bring = [&](const Box&, const Tensor& place) {
       fill(place, index + 1);
       if (++pieces == 1) begun.set_value();
-    });
+    };
+    const auto offer = boxes.read(0, DType::kFloat32, box, device, {index, 2}, bring);
+    const Part& part = offer->part();
     EXPECT_EQ(offer->taken_bytes(), part.local.nbytes() / 2);
     letting_go.wait();
     EXPECT_EQ(to_device(part.local, kCpu).data<float>()[0], 1);

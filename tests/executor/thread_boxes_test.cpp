@@ -1,4 +1,4 @@
-#include "cuop/executor/shared_boxes.h"
+#include "cuop/executor/thread_boxes.h"
 
 #include <gmock/gmock.h>
 
@@ -31,7 +31,7 @@ Device device_of(int index) {
 /// One device's reads of an array of the host.
 class DeviceReader {
  public:
-  DeviceReader(SharedBoxes& boxes, const Tensor& array, Reader reader)
+  DeviceReader(ThreadBoxes& boxes, const Tensor& array, Reader reader)
       : boxes_(boxes),
         array_{array, whole_box(array.shape()), kCpu},
         reader_(reader),
@@ -42,12 +42,14 @@ class DeviceReader {
     const test::CurrentDeviceScope current(device());
     const StreamScope scope(stream_.get());
     offer_ = nullptr;
-    part_ = {empty(box.shape(), array_.local.dtype(), device()), box, device()};
-    offer_ = boxes_.read(0, part_, reader_, [&](const Box& piece, const Tensor& place) {
+    part_ = {};
+    const auto bring = [&](const Box& piece, const Tensor& place) {
       if (before_bring) before_bring(piece);
       copy_across(place, view_of(array_, piece));
       brought += place.nbytes();
-    });
+    };
+    offer_ = boxes_.read(0, array_.local.dtype(), box, device(), reader_, bring);
+    part_ = offer_->part();
   }
   /// Gives the box back and has other work write to its memory.
   void reuse() {
@@ -69,24 +71,24 @@ class DeviceReader {
   int64_t brought = 0;
 
  private:
-  SharedBoxes& boxes_;
+  ThreadBoxes& boxes_;
   Part array_;
   Reader reader_;
   backend::OwnedStream stream_;
   Part part_;
-  std::shared_ptr<SharedBoxes::Offer> offer_;
+  std::shared_ptr<SharedBox> offer_;
 };
 
-class SharedBoxesTest : public ::testing::Test {
+class ThreadBoxesTest : public ::testing::Test {
  protected:
   DeviceReader reader(int index, int count) { return {boxes_, array_, {index, count}}; }
 
-  SharedBoxes boxes_;
+  ThreadBoxes boxes_;
   const Tensor array_ = host_noise({701, 300}, DType::kFloat32);
   const Box whole_ = whole_box({701, 300});
 };
 
-TEST_F(SharedBoxesTest, EachByteComesFromTheHostOnce) {
+TEST_F(ThreadBoxesTest, EachByteComesFromTheHostOnce) {
   for (const int count : {2, 3, 4}) {
     std::vector<std::unique_ptr<DeviceReader>> readers;
     for (int i = 0; i < count; ++i) {
@@ -115,7 +117,7 @@ TEST_F(SharedBoxesTest, EachByteComesFromTheHostOnce) {
   }
 }
 
-TEST_F(SharedBoxesTest, WhoIsLateTakesAllThatIsOnOfferAndBringsWhatIsNot) {
+TEST_F(ThreadBoxesTest, WhoIsLateTakesAllThatIsOnOfferAndBringsWhatIsNot) {
   DeviceReader first = reader(0, 2), second = reader(1, 2);
   first.read(whole_);
   EXPECT_EQ(first.brought, array_.nbytes());
@@ -130,7 +132,7 @@ TEST_F(SharedBoxesTest, WhoIsLateTakesAllThatIsOnOfferAndBringsWhatIsNot) {
   second.expect_right();
 }
 
-TEST_F(SharedBoxesTest, MemoryThatIsGivenBackIsUsedAgainBehindTheOthersCopies) {
+TEST_F(ThreadBoxesTest, MemoryThatIsGivenBackIsUsedAgainBehindTheOthersCopies) {
   DeviceReader first = reader(0, 2), second = reader(1, 2);
   for (int round = 0; round < 20; ++round) {
     first.read(whole_);
@@ -142,7 +144,7 @@ TEST_F(SharedBoxesTest, MemoryThatIsGivenBackIsUsedAgainBehindTheOthersCopies) {
   }
 }
 
-TEST_F(SharedBoxesTest, APieceUnderWayIsWaitedFor) {
+TEST_F(ThreadBoxesTest, APieceUnderWayIsWaitedFor) {
   DeviceReader first = reader(0, 2), second = reader(1, 2);
   std::promise<void> begun, go_on;
   first.before_bring = [&](const Box& piece) {
@@ -162,7 +164,7 @@ TEST_F(SharedBoxesTest, APieceUnderWayIsWaitedFor) {
   second.expect_right();
 }
 
-TEST_F(SharedBoxesTest, WhatFailsOnOneDeviceIsBroughtByTheOthers) {
+TEST_F(ThreadBoxesTest, WhatFailsOnOneDeviceIsBroughtByTheOthers) {
   DeviceReader first = reader(0, 2), second = reader(1, 2);
   std::promise<void> begun, go_on;
   first.before_bring = [&](const Box&) {
@@ -181,7 +183,7 @@ TEST_F(SharedBoxesTest, WhatFailsOnOneDeviceIsBroughtByTheOthers) {
   second.expect_right();
 }
 
-TEST_F(SharedBoxesTest, WaitingForAnotherDeviceIsInterrupted) {
+TEST_F(ThreadBoxesTest, WaitingForAnotherDeviceIsInterrupted) {
   DeviceReader first = reader(0, 2), second = reader(1, 2);
   std::promise<void> begun, go_on;
   first.before_bring = [&, is_first = true](const Box&) mutable {
