@@ -122,6 +122,7 @@ cuop_add_process_test(sockets_2 "" ${processes} --processes=2)
 cuop_add_process_test(sockets_4 "" ${processes} --processes=4
                       "--gtest_filter=Communicator_fabric.*:Communicator_order.*:Communicator_boxes.*:*.exchanges*")
 cuop_add_process_test(killed "" ${processes} --processes=3 --killed)
+cuop_add_process_test(killed_among_boxes "" ${processes} --processes=3 --killed=boxes)
 # Streams that wait for a rank whose GPU has not come to a call yet.
 foreach(what killed stopped left passed_on)
   cuop_add_process_test(waiting_${what} "" ${processes} --processes=3 --waiting=${what})

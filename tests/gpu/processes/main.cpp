@@ -2,6 +2,7 @@
 //   mpirun -np 2 cuop_gpu_process_tests
 //   cuop_gpu_process_tests --processes=2      the same joined by TCP, without a launcher
 //   cuop_gpu_process_tests --processes=2 --killed      the last one dies while they exchange
+//   cuop_gpu_process_tests --processes=2 --killed=boxes      or while it brings what they share
 //   cuop_gpu_process_tests --processes=2 --waiting=stopped      (killed, left, passed_on)
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -139,12 +140,12 @@ int run(int argc, char** argv, char** all) {
   }
   constexpr std::string_view kProcesses = "--processes=";
   constexpr std::string_view kWaiting = "--waiting=";
-  bool is_killed = false;
-  std::string_view waiting;
+  constexpr std::string_view kKilled = "--killed";
+  std::string_view killed, waiting;
   int processes = 0;
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
-    if (argument == "--killed") is_killed = true;
+    if (argument.starts_with(kKilled)) killed = argument;
     if (argument.starts_with(kWaiting)) waiting = argument.substr(kWaiting.size());
     if (argument.starts_with(kProcesses)) {
       processes = std::atoi(argv[i] + kProcesses.size());
@@ -153,11 +154,12 @@ int run(int argc, char** argv, char** all) {
   const bool is_started = std::getenv("TORCHELASTIC_RUN_ID") != nullptr;
   if (processes > 0 && !is_started) {
     const bool is_stopped = waiting == "stopped";
-    const bool is_ended = is_killed || (!waiting.empty() && waiting != "left");
+    const bool is_ended = !killed.empty() || (!waiting.empty() && waiting != "left");
     return start_processes(processes, is_ended, is_stopped, all);
   }
   if (!waiting.empty()) return rank_test::run_waiting(world(), waiting);
-  return is_killed ? run_killed(world()) : run_suite(world());
+  if (killed == "--killed=boxes") return rank_test::run_killed_among_boxes(world());
+  return killed.empty() ? run_suite(world()) : run_killed(world());
 }
 
 }  // namespace

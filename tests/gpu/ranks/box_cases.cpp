@@ -1,9 +1,12 @@
 #include "tests/gpu/ranks/box_cases.h"
 
 #include <gmock/gmock.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <iostream>
 #include <optional>
 #include <thread>
 
@@ -326,6 +329,33 @@ void memory_is_mapped_by_rank_and_place(Rank comm) {
 }
 
 }  // namespace
+
+int run_killed_among_boxes(Rank comm) {
+  using Clock = std::chrono::steady_clock;
+  const int last = comm->size() - 1;
+  BoxReader reader(comm, numbers(kShape), {{kBytes, true}});
+  comm->barrier();
+  const Clock::time_point start = Clock::now();
+  for (int round = 0; round < 20; ++round) {
+    if (comm->rank() == last && round == 10) {
+      reader.before_bring = [](const Box&) { kill(getpid(), SIGKILL); };
+    }
+    const int64_t row = 20 * (round % 5);
+    reader.read(Box{{row, 0}, {row + 600, 300}});
+    reader.expect_right();
+  }
+  const std::chrono::duration<double> taken = Clock::now() - start;
+  bool is_right = !::testing::Test::HasFailure() && taken.count() < 30.0;
+  if (!is_right) std::cerr << "rank " << comm->rank() << ": " << taken.count() << " s" << std::endl;
+  try {
+    comm->barrier();
+    is_right = false;
+  } catch (const CommunicationError& error) {
+    if (error.rank() != last) std::cerr << error.what() << std::endl;
+    is_right = is_right && error.rank() == last;
+  }
+  return is_right ? 0 : 1;
+}
 
 std::vector<conformance::Case> box_cases() {
   return {

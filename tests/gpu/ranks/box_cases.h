@@ -10,4 +10,8 @@ namespace cuop::dist::rank_test {
 /// For ranks on one host that map each other's GPU memory.
 std::vector<conformance::Case> box_cases();
 
+/// The last rank, a process, is killed while it brings a piece. The others read the boxes to their
+/// end; then their next call names it. 0 where it was so.
+int run_killed_among_boxes(conformance::Rank comm);
+
 }  // namespace cuop::dist::rank_test
