@@ -53,7 +53,8 @@ double bandwidth(const std::optional<double>& given, const char* name, double he
 TileMachine tile_machine(int64_t devices, int64_t memory,
                          const std::optional<dist::Machine>& device,
                          const std::optional<double>& upload, const std::optional<double>& download,
-                         const std::optional<double>& duplex, double between) {
+                         const std::optional<double>& duplex, double between,
+                         const std::optional<double>& stretch) {
   const int count = dist::checked_ranks(devices, "TileMachine", "devices");
   if (memory < 1) {
     throw ExecutionError(
@@ -66,6 +67,10 @@ TileMachine tile_machine(int64_t devices, int64_t memory,
     throw ExecutionError(
         cat("TileMachine: between is ", between, " bytes a second; it must be a number from 0"));
   }
+  if (stretch && !(*stretch >= 0 && std::isfinite(*stretch))) {
+    throw ExecutionError(
+        cat("TileMachine: stretch is ", *stretch, " seconds; it must be a number from 0"));
+  }
   const Device here = backend::current_device();
   const bool is_known = upload && download && duplex;
   const dist::HostLink link = is_known ? dist::HostLink{} : dist::host_link(here);
@@ -74,7 +79,7 @@ TileMachine tile_machine(int64_t devices, int64_t memory,
           bandwidth(upload, "upload", link.upload),
           bandwidth(download, "download", link.download),
           duplex.value_or(link.duplex),
-          link.stretch,
+          stretch.value_or(dist::stretch_seconds(here)),
           between,
           device ? *device : dist::rank_machine(here, true),
           device ? WorkFigures{} : work_figures(here)};
@@ -113,12 +118,14 @@ void bind_plan_values(Module& m) {
       m, "TileMachine",
       "Devices to plan tiles for: so many alike, `memory` bytes that may be used on "
       "each, its figures, bytes a second from the host to one (upload) and back, and "
-      "how much of the shorter way the other one hides (duplex, 0 to 1). What is not given is as "
-      "on the current device. With bytes a second from one to another (between) those that read "
+      "how much of the shorter way the other one hides (duplex, 0 to 1), and seconds that a row of "
+      "the host's memory takes beside its bytes where it lies apart (stretch). What is not given "
+      "is "
+      "as on the current device. With bytes a second from one to another (between) those that read "
       "the same bring it from the host once and share it.")
       .def_static("of", &tile_machine, "devices"_a = 1, nb::kw_only(), "memory"_a,
                   "device"_a = nb::none(), "upload"_a = nb::none(), "download"_a = nb::none(),
-                  "duplex"_a = nb::none(), "between"_a = 0.0, Released(),
+                  "duplex"_a = nb::none(), "between"_a = 0.0, "stretch"_a = nb::none(), Released(),
                   "ExecutionError for what no machine has.")
       .def_ro("devices", &TileMachine::devices)
       .def_ro("memory", &TileMachine::memory)
@@ -126,6 +133,7 @@ void bind_plan_values(Module& m) {
       .def_ro("download", &TileMachine::download)
       .def_ro("duplex", &TileMachine::duplex)
       .def_ro("between", &TileMachine::between)
+      .def_ro("stretch", &TileMachine::stretch)
       .def_ro("device", &TileMachine::device)
       .def("__repr__", [](const TileMachine& machine) {
         return cat("TileMachine(", machine.devices, " devices, ", format_bytes(machine.memory),

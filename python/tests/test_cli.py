@@ -494,7 +494,9 @@ def test_figures_may_be_nothing_where_nothing_is_taken(tmp_path):
         "network_latency",
         "network_overhead",
     )
-    figures.write_text(json.dumps(dict.fromkeys([*costs, "overlap", "duplex", "between"], 0)))
+    figures.write_text(
+        json.dumps(dict.fromkeys([*costs, "overlap", "duplex", "between", "stretch"], 0))
+    )
     for more in ([], ["--memory-limit", "1M"]):
         done = cuop("plan", "matmul", "100", "100", "100", "--machine", str(figures), *more)
         assert done.returncode == 0, done.stderr

@@ -326,6 +326,29 @@ def test_devices_that_are_linked_bring_what_several_read_once():
     assert "to it from other devices" in linked.explain()
 
 
+def test_rows_that_lie_apart_take_the_time_that_the_machine_says(tmp_path):
+    link = {"upload": 1e12, "download": 1e12, "duplex": 1.0, "device": dist.Machine()}
+
+    def seconds(stretch):
+        machine = executor.TileMachine.of(memory=1 << 20, stretch=stretch, **link)
+        assert machine.stretch == stretch
+        return executor.plan_tiles(
+            executor.transpose(0, 1), [(4096, 4096)], [FLOAT], machine
+        ).seconds
+
+    rows = 4096 * 4096 * 4 / (1 << 20) * 512  # at least: of tiles of 512 x 512 and less
+    assert seconds(1e-6) > seconds(0.0) + 1e-6 * rows / 2
+    assert executor.TileMachine.of(memory=1 << 20, **link).stretch > 0
+    path = tmp_path / "machine.json"
+    planned_seconds = []
+    for stretch in (0, 1e-6):
+        path.write_text(json.dumps({"upload": 1e12, "download": 1e12, "stretch": stretch}))
+        words = "transpose 4096x4096 --memory-limit 1M --json --machine".split()
+        plan = json.loads(planned(*words, path).stdout)["passes"][0]["plan"]
+        planned_seconds.append(plan["seconds"])
+    assert planned_seconds[1] > planned_seconds[0] + 1e-6 * rows / 2
+
+
 def test_a_machine_file_tells_how_devices_are_linked(tmp_path):
     figures = {"flops": 5e13, "memory_bandwidth": 4e12, "upload": 5e9, "download": 5e9}
     shared = []
@@ -351,6 +374,8 @@ def test_calls_that_cannot_be():
             "between is -1 bytes a second; it must be a number from 0",
         ),
         ({"memory": 1, "between": float("inf")}, "between is inf"),
+        ({"memory": 1, "stretch": -1e-9}, "stretch is -1e-09 seconds; it must be a number from 0"),
+        ({"memory": 1, "stretch": float("nan")}, "stretch is nan"),
     ]:
         with pytest.raises(Error, match=words):
             executor.TileMachine.of(**arguments)

@@ -19,12 +19,14 @@ _ALLOWED = {
 _WHOLE = dict.fromkeys(("ranks_per_host", "memory"), "a whole number above 0")
 #: Of one rank, and what each may be.
 FIGURES = _dist.Machine.figures() | _WHOLE
-#: Of the links between the host and a device, and of that between two devices that share what they read.
+#: Of the links between the host and a device, that between two devices that share what they read, and each row of the
+#: host's memory that lies apart.
 HOST_FIGURES = {
     "upload": "a number above 0",
     "download": "a number above 0",
     "duplex": "a number from 0 to 1",
     "between": "a number, 0 or more",
+    "stretch": "a number of seconds, 0 or more",
 }
 #: Of the file: 1 knew no networks, 2 no transforms, 3 no calls, 4 nothing that overlaps, 5 no convolutions, 6 no short
 #: products, 7 no recurrences, 8 no calls of tensors in parts; without one it is read alike.

@@ -66,8 +66,8 @@ def plan(
             + ", ".join(FIGURES)
             + "; with --memory-limit also "
             + ", ".join(HOST_FIGURES)
-            + " (bytes a second from the host to a device and back, and the part of the shorter way "
-            "that the other hides, 0 to 1). What is missing is as on this machine; with "
+            + " (bytes a second from the host to a device and back, the part of the shorter way that "
+            "the other hides, 0 to 1, bytes a second between devices, and seconds of a row that lies apart). What is missing is as on this machine; with "
             "ranks_per_host moves between hosts take the network.",
         ),
     ] = None,

@@ -16,6 +16,7 @@
 #include "cuop/core/error.h"
 #include "cuop/core/interrupt.h"
 #include "cuop/dist/agree.h"
+#include "cuop/dist/exec/peer_link.h"
 #include "cuop/executor/operations.h"
 #include "cuop/executor/process_boxes.h"
 #include "cuop/executor/root_arrays.h"
@@ -328,6 +329,13 @@ void memory_is_mapped_by_rank_and_place(Rank comm) {
   EXPECT_EQ(comm->map_memory({}).size(), static_cast<size_t>(comm->size()));
 }
 
+void links_are_measured_where_memory_is_mapped(Rank comm) {
+  const double bandwidth = peer_bandwidth(*comm, home());
+  EXPECT_EQ(bandwidth > 0, is_mapping());
+  EXPECT_EQ(agree_max(*comm, bandwidth), agree_min(*comm, bandwidth));
+  EXPECT_EQ(peer_bandwidth(*comm, home()), bandwidth);  // which is kept
+}
+
 }  // namespace
 
 int run_killed_among_boxes(Rank comm) {
@@ -361,6 +369,7 @@ std::vector<conformance::Case> box_cases() {
   return {
       {"operands_of_a_product_in_tiles_come_once", operands_of_a_product_in_tiles_come_once},
       {"memory_is_mapped_by_rank_and_place", memory_is_mapped_by_rank_and_place},
+      {"links_are_measured_where_memory_is_mapped", links_are_measured_where_memory_is_mapped},
       {"each_byte_comes_from_the_host_once", each_byte_comes_from_the_host_once},
       {"who_is_late_takes_all", who_is_late_takes_all},
       {"slots_are_filled_anew_behind_their_work", slots_are_filled_anew_behind_their_work},

@@ -59,9 +59,10 @@ double shortest(const std::function<void()>& work) {
 
 constexpr int64_t kHostLinkBytes = 64 << 20;
 
-/// As measured on an H200's host of 16 cores, with rows of 1 to 16 KiB at a pitch of 128 KiB:
-/// threads pack and unpack them, page-locked ones are the copy engine's.
-double stretch_seconds(HostPages pages) { return pages == HostPages::kLocked ? 3e-8 : 5e-8; }
+/// Where nothing is measured.
+HostLink assumed_link(Device device, HostPages pages) {
+  return {.stretch = stretch_seconds(device, pages)};
+}
 
 /// By copies of so many bytes. MemoryError where there is no room for them.
 HostLink host_link_by(Device device, HostPages pages, int64_t bytes) {
@@ -92,7 +93,7 @@ HostLink host_link_by(Device device, HostPages pages, int64_t bytes) {
   const double hidden = upload + download - both;
   const auto rate = [bytes](double seconds) { return static_cast<double>(bytes) / seconds; };
   return {rate(upload), rate(download), std::clamp(hidden / std::min(upload, download), 0.0, 1.0),
-          stretch_seconds(pages)};
+          stretch_seconds(device, pages)};
 }
 
 /// The same; where many threads copy ordinary pages, their start is a good part of a short copy's
@@ -153,6 +154,13 @@ class MeasuredOnce {
 
 }  // namespace
 
+double stretch_seconds(Device device, HostPages pages) {
+  if (device.is_cpu()) return 2e-9;
+  // As measured on an H200's host of 16 cores, with rows of 1 to 16 KiB at a pitch of 128 KiB:
+  // threads pack and unpack them, page-locked ones are the copy engine's.
+  return pages == HostPages::kLocked ? 3e-8 : 5e-8;
+}
+
 double link_bandwidth(Device from, Device to) {
   using Place = std::pair<DeviceType, int>;
   static auto& links = *new MeasuredOnce<std::pair<Place, Place>, double>;
@@ -164,10 +172,10 @@ double link_bandwidth(Device from, Device to) {
 HostLink host_link(Device device, HostPages pages) {
   if (device.is_cpu()) {  // where copies take turns
     const double bandwidth = link_bandwidth(device, device);
-    return {bandwidth, bandwidth};
+    return {bandwidth, bandwidth, 0, stretch_seconds(device)};
   }
   static auto& links = *new MeasuredOnce<std::pair<int, HostPages>, HostLink>;
-  return links.get({device.index, pages}, kHostLinkBytes, {},
+  return links.get({device.index, pages}, kHostLinkBytes, assumed_link(device, pages),
                    [&](int64_t bytes) { return measured_host_link(device, pages, bytes); });
 }
 
@@ -178,7 +186,7 @@ HostLink host_link(Communicator& comm, Device device, HostPages pages) {
   const std::optional<HostLink> known = links.find(key);
   if (agree_all(comm, known.has_value())) return *known;
   comm.barrier();  // from here on all copy at a time
-  return links.measured(key, kHostLinkBytes, {},
+  return links.measured(key, kHostLinkBytes, assumed_link(device, pages),
                         [&](int64_t bytes) { return measured_host_link(device, pages, bytes); });
 }
 

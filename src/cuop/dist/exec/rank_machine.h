@@ -29,13 +29,15 @@ struct HostLink {
   /// Where copies go both ways at a time, the part of the shorter one that the longer one hides.
   double duplex = 0;
   /// Seconds that each stretch of memory takes beside its bytes, of rows that lie apart: assumed.
-  double stretch = 2e-9;
+  double stretch = 0;
 };
 /// What the host's memory is: as any program gets it, or page-locked, so that a GPU copies from it
 /// and to it without the host's threads.
 enum class HostPages : uint8_t { kOrdinary, kLocked };
 
 HostLink host_link(Device device, HostPages pages = HostPages::kOrdinary);
+/// The stretch of such links, which takes no measuring.
+double stretch_seconds(Device device, HostPages pages = HostPages::kOrdinary);
 /// The same of this rank while all ranks copy, each from and to its own device: they share the
 /// host's memory and its cores. Collective, also where it has been measured.
 HostLink host_link(Communicator& comm, Device device, HostPages pages);
