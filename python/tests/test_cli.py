@@ -486,17 +486,9 @@ def test_figures_that_no_machine_has(tmp_path, content, text):
 
 def test_figures_may_be_nothing_where_nothing_is_taken(tmp_path):
     figures = tmp_path / "machine.json"
-    costs = (
-        "latency",
-        "message_overhead",
-        "call_overhead",
-        "sharded_call_overhead",
-        "network_latency",
-        "network_overhead",
-    )
-    figures.write_text(
-        json.dumps(dict.fromkeys([*costs, "overlap", "duplex", "between", "stretch"], 0))
-    )
+    names = "latency message_overhead call_overhead sharded_call_overhead network_latency network_overhead".split()
+    names += ["overlap", "duplex", "between", "stretch"]
+    figures.write_text(json.dumps(dict.fromkeys(names, 0)))
     for more in ([], ["--memory-limit", "1M"]):
         done = cuop("plan", "matmul", "100", "100", "100", "--machine", str(figures), *more)
         assert done.returncode == 0, done.stderr
